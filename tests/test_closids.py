@@ -6,13 +6,13 @@ import pytest
 from clusters import GB, job, placed
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.batch.policies import easy
 from programs import paper_nodes, paper_programs, snapshot
 
 from slurm_sns.closids import are_counted, closids_for_jobs, counted, with_closid
 from slurm_sns.model import ActiveJob, ActiveState, Alternative, Job, Node, Plan, Resources, Snapshot
 from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.baselines.parameters import EasyParameters
-from slurm_sns.policies.combined.batch import easy
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep, exploring

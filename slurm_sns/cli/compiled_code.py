@@ -17,6 +17,7 @@ COMPILED = (
     "policies/rescheduling/*.py",
     "policies/baselines/expected_times.py",
     "sim/replay/*.py",
+    "sim/results/run.py",
 )
 PACKAGE = Path(__file__).parents[1]
 

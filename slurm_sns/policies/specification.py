@@ -134,9 +134,12 @@ class Specification:
     `geometry` says whose geometry it chooses. `plans_by_run_times`: it reads the jobs' expected run times, so the
     owners' estimates are of use to it. `is_simulated_only`: only `sns simulate` has it; sns.yaml refuses it and has no
     settings of it. `is_fluid`: it gives jobs fractions of the CPU. `history` is how its history is stored, None for a
-    policy without history. `simulated` are parameters as in the paper's experiments, the defaults of a simulation;
-    `interval_s` is the time between two of its cycles there: by default a cycle in each second with an event. Of a
-    policy with a parameter `portfolio` the user may choose the heuristics: its factory takes them as `portfolio`, too.
+    policy without history. Of a policy with a parameter `portfolio` the user may choose the heuristics: its factory
+    takes them as `portfolio`, too.
+
+    In a simulation `simulated` are the default parameters, as in the paper's experiments, and `interval_s` is the time
+    between two cycles: by default there is one in each second with an event. `runner`, a "module:function", replays a
+    trace (package sim.runners): by default cycle by cycle, by the policy's plans.
     """
 
     name: str
@@ -149,6 +152,7 @@ class Specification:
     is_fluid: bool = False
     history: HistoryFormat | None = None
     simulated: tuple[object, ...] = ()
+    runner: str = "slurm_sns.sim.runners.plans:by_plans"
     interval_s: int = AT_EVERY_EVENT_S
 
     @property
@@ -179,9 +183,14 @@ class Specification:
         chosen = self.checked(*parameters)
         if not self.factory:
             raise BadInput(f"policy '{self.name}' makes no plans; valid: a replay of a whole trace, as in sns simulate")
-        module, name = self.factory.split(":")
-        make: Callable[..., Policy] = getattr(import_module(module), name)
+        make: Callable[..., Policy] = named(self.factory)
         return make(*chosen, portfolio=portfolio) if self.has_portfolio else make(*chosen)
+
+
+def named(place: str) -> Any:
+    """What stands at this place, a "module:function"."""
+    module, name = place.split(":")
+    return getattr(import_module(module), name)
 
 
 def _short(number: float) -> str:

@@ -7,12 +7,13 @@ stand for the next arrivals.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from oracles.portfolio import PlainPortfolio
 from slurm_sns.model import Job, Seconds
 from slurm_sns.policies.placement.cycle import Match, Withheld
 from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
-from slurm_sns.policies.placement.portfolio import PlainPortfolio, Schedule
+from slurm_sns.policies.placement.portfolio import Schedule
 from slurm_sns.sim.engine.event_loop import CycleRecord
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.replay.lookahead_replay import ArrivalSource, Lookahead, MatchComparison

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles.portfolio import PlainPortfolio
 
 from slurm_sns.cli import main
 from slurm_sns.package_files import shared_path
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristics import angle_to_balance
-from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.traces.nodes_csv import read_nodes
@@ -248,11 +248,8 @@ def test_without_profiles_combined_is_max_jobs_line_for_line(simulate, name, por
     assert [f"{row[0]},{row[2]},{row[4]}" for row in rows] == reference(name)
 
 
-class OwnLoop(Portfolio):
-    """Combined without its short cut to Max-Jobs, and with Mix-Fit by the angle for any number of resources."""
-
-    def schedule(self, node_arrays, free, queue):
-        return self.schedule_plainly(node_arrays, free, queue)
+class GeneralAngle(PlainPortfolio):
+    """Combined by the plain twin, with Mix-Fit by the angle for any number of resources."""
 
     def _chooser(self, member):
         return (lambda _job: mix_fit_by_general_angle) if member == "mix-fit" else super()._chooser(member)
@@ -265,11 +262,11 @@ def mix_fit_by_general_angle(capacity, free, candidates, demand):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "portfolio"), [("mix-fit", "mix-fit"), ("max-jobs-7", AUTHORS_SEVEN)])
-def test_its_own_loop_and_the_general_angle_change_no_placement(name, portfolio):
+def test_the_plain_twin_and_the_general_angle_change_no_placement(name, portfolio):
     node_arrays = read_nodes(str(DATA / "small.nodes.csv"))
     trace = read_trace(str(DATA / "small.jobs.csv.gz"), node_arrays)
     matching = MatchingParameters(portfolio=tuple(portfolio.split(",")))
-    policy = OwnLoop(combined(matching, REPRODUCTION, portfolio=matching.portfolio).rules)
+    policy = GeneralAngle(combined(matching, REPRODUCTION, portfolio=matching.portfolio).rules)
 
     outcome = Simulation(node_arrays, trace, policy, queue_depth=1000, interval_s=30).run()
 

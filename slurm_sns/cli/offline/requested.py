@@ -1,83 +1,61 @@
 """The request of `sns simulate`: its options and a configuration become a policy, before any trace is read."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from slurm_sns.cli.offline.policy_options import require_taken, with_settings
-from slurm_sns.cli.offline.spreading_options import SpreadingOptions
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.policies.specification import GeometryChoice, Specification
 
 if TYPE_CHECKING:
     from slurm_sns.config import Config
-    from slurm_sns.policies.base import Policy
-    from slurm_sns.policies.baselines.parameters import BatchParameters
-    from slurm_sns.policies.dfrs.policy import Dfrs
-    from slurm_sns.policies.placement.kernel_matching import Rules
-    from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
-    from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
+    from slurm_sns.sim.request import SimulationRequest
 
 _Parameters = TypeVar("_Parameters")
 
 #: `--policy HEURISTIC` means this policy with a portfolio of that one heuristic.
 MAX_JOBS = "max-jobs"
+#: The progress models, as in `sim.request`, which a command does not load for its checks.
+PROGRESS = ("authors", "contention")
 
 
-class SpreadingSettings(NamedTuple):
-    """The additional settings of a policy that spreads."""
+@dataclass(frozen=True, slots=True)
+class SpreadingOptions:
+    """The values that were given on the command line; None for an option that was not given."""
 
-    options: SpreadingOptions
-    parameters: "SpreadingParameters"
+    profiles: Path | None
+    progress: str | None
+    learn: float | None
+    seed: int
+    user_estimates: bool = False
 
+    def require_taken(self, policy: Specification, called: str) -> None:
+        """Check that the policy uses the given options; `called` is the policy's name on the command line.
 
-@dataclass(frozen=True)
-class Requested:
-    """How to replay a trace.
-
-    `policy` None: it makes no plans, and a replay of its own simulates it.
-    `age_limit_s` None: no job becomes over-aged; `spreading` None: no job is spread. `penalty_s` is what a resume or a
-    move costs. `batch` are the parameters of fcfs and easy, None for other policies; `rescheduling` are those of the
-    policy that serves pools.
-    """
-
-    name: str
-    policy: "Policy | None"
-    interval_s: int
-    age_limit_s: int | None
-    shares: Mapping[str, float]
-    spreading: SpreadingSettings | None
-    penalty_s: int = 0
-    batch: "BatchParameters | None" = None
-    rescheduling: "ReschedulingParameters | None" = None
-
-    @property
-    def fluid(self) -> "Dfrs | None":
-        """The policy, if it gives jobs fractions of the CPU."""
-        from slurm_sns.policies.dfrs.policy import Dfrs
-
-        return self.policy if isinstance(self.policy, Dfrs) else None
-
-    @property
-    def counts(self) -> str:
-        """What the progress of a replay counts."""
-        if self.rescheduling is not None:
-            return "jobs ended"
-        return "jobs submitted" if self.fluid is not None else "jobs started"
-
-    @property
-    def rules(self) -> "Rules | None":
-        """How the policy matches; None for a policy that does not match."""
-        return getattr(self.policy, "rules", None)
-
-    @property
-    def makes_alternatives(self) -> str:
-        """The policy that makes the jobs' alternatives: the policy itself, or the one as which fcfs and easy place."""
-        if self.batch is None:
-            return self.name
-        return self.batch.placement if self.batch.placement in REGISTRY else MAX_JOBS
+        Raises:
+            BadInput: an option goes with other policies only, or its value is not valid; the message says what is.
+        """
+        spreading = _names(lambda each: each.geometry is not GeometryChoice.OWN)
+        for name in ("profiles", "progress"):
+            if getattr(self, name) is not None and policy.geometry is GeometryChoice.OWN:
+                raise BadInput(f"--{name} goes with --policy {spreading}, not with {called}")
+        if self.user_estimates and not policy.plans_by_run_times:
+            planning = _names(lambda each: each.plans_by_run_times)
+            raise BadInput(f"--user-estimates goes with --policy {planning}, not with {called}")
+        if self.progress not in (None, *PROGRESS):
+            raise BadInput(f"--progress is '{self.progress}'; valid: {', '.join(PROGRESS)}")
+        if self.learn is None:
+            return
+        if policy.geometry is not GeometryChoice.BY_PROFILE:
+            learning = _names(lambda each: each.geometry is GeometryChoice.BY_PROFILE)
+            raise BadInput(f"--learn goes with --policy {learning}, not with {called}")
+        if self.profiles is None:
+            raise BadInput("--learn needs --profiles: how the programs truly run")
+        if not 0 <= self.learn <= 1:
+            raise BadInput(f"--learn is {self.learn}; valid: 0 to 1")
 
 
 def requested(
@@ -89,16 +67,15 @@ def requested(
     interval_s: int | None,
     age_limit_s: int | None,
     penalty_s: int | None = None,
-) -> Requested:
+) -> "SimulationRequest":
     """Turn the given options into a request. `settings` are the given options that set policies' parameters.
 
     Raises:
         BadInput: an option is not valid; the message names it and what is valid.
     """
-    from slurm_sns.policies.baselines.parameters import BatchParameters
     from slurm_sns.policies.placement.heuristics import HEURISTICS
-    from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
     from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION, SpreadingParameters, require_valid
+    from slurm_sns.sim.request import AUTHORS, SimulationRequest, SpreadingRequest
 
     if name not in HEURISTICS and name not in REGISTRY:
         raise BadInput(f"--policy is '{name}'; valid: {', '.join([*HEURISTICS, *REGISTRY])}")
@@ -109,7 +86,7 @@ def requested(
     configured = _configured(config)
 
     def parameters(kind: type[_Parameters], simulated: tuple[Any, ...]) -> _Parameters:
-        base = next((each for each in simulated if isinstance(each, kind)), None) or kind()
+        base = {type(each): each for each in simulated}.get(kind) or kind()
         given: _Parameters = with_settings(base if configured is None else configured.parameters(kind), settings)
         return given
 
@@ -119,23 +96,30 @@ def requested(
     whole = given[0].portfolio if "portfolio" in settings else None
     of_spreading = None
     if chosen.geometry is not GeometryChoice.OWN:
-        of_spreading = SpreadingSettings(spreading, parameters(SpreadingParameters, (REPRODUCTION,)))
+        of_spreading = SpreadingRequest(
+            parameters(SpreadingParameters, (REPRODUCTION,)),
+            spreading.profiles,
+            spreading.progress or AUTHORS,
+            spreading.learn,
+            spreading.seed,
+            spreading.user_estimates,
+        )
         require_valid(of_spreading.parameters)
     given = chosen.checked(*given)
     policy = chosen.policy(*given, portfolio=whole) if chosen.factory else None
     for option, value in (("age-limit", age_limit_s), ("progress", spreading.progress)):
         if value is not None and not hasattr(policy, "rules"):
             raise BadInput(f"--{option} goes with policies that match, not with {name}")
-    return Requested(
+    return SimulationRequest(
         name,
         policy,
+        tuple(given),
+        chosen.runner,
         interval_s or chosen.interval_s,
         age_limit_s or (configured.matching.age_limit_s if configured else None),
         _shares(configured),
         of_spreading,
         penalty_s or 0,
-        next((each for each in given if isinstance(each, BatchParameters)), None),
-        next((each for each in given if isinstance(each, ReschedulingParameters)), None),
     )
 
 
@@ -166,3 +150,7 @@ def _shares(configured: "Config | None") -> Mapping[str, float]:
     """The projects' shares. A simulation cannot read Slurm's associations: all projects then have equal shares."""
     shares = configured.matching.shares if configured else {}
     return {} if isinstance(shares, str) else shares
+
+
+def _names(is_one: Callable[[Specification], bool]) -> str:
+    return ", ".join(each.name for each in map(specification, REGISTRY) if is_one(each))

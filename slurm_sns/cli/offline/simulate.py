@@ -5,19 +5,21 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from slurm_sns.cli.installations import SIMULATE, needs
 from slurm_sns.cli.offline.policy_options import default_intervals, with_policy_options
-from slurm_sns.cli.offline.requested import requested
-from slurm_sns.cli.offline.spreading_options import SpreadingOptions
+from slurm_sns.cli.offline.requested import SpreadingOptions, requested
 from slurm_sns.cli.offline.summary import print_table, summary_of
 from slurm_sns.cli.options import AsJson
 from slurm_sns.cli.progress_bar import progress_bar
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.registry import REGISTRY
+
+if TYPE_CHECKING:
+    from slurm_sns.sim.runners.replay import Runner
 
 #: A year.
 MOST_PENALTY_S = 31_536_000
@@ -113,9 +115,8 @@ def simulate(
 ) -> None:
     """Replay TRACE on the nodes under a policy and print a summary."""
     needs("sns simulate", SIMULATE)
-    from slurm_sns.cli.offline.engines import read_pool_replay, read_replay
+    from slurm_sns.policies.specification import named
     from slurm_sns.sim.results.result_files import require_directory
-    from slurm_sns.sim.traces.nodes_csv import read_nodes, read_site
 
     spreading = SpreadingOptions(profiles, progress, learn, seed, user_estimates)
     asked = requested(
@@ -127,16 +128,13 @@ def simulate(
         require_directory(out)
 
     began = time.perf_counter()
-    if asked.rescheduling is None:
-        replay = read_replay(trace, read_nodes(str(nodes)), asked, load_factor=load_factor, limit=limit)
-    else:
-        site = read_site(str(nodes))
-        replay = read_pool_replay(trace, site, asked.rescheduling, load_factor=load_factor, limit=limit)
+    read: Runner = named(asked.runner)
+    replay = read(trace, str(nodes), asked, load_factor, limit)
     _note(trace, replay.unsorted)
     read_s = time.perf_counter() - began
 
     began = time.perf_counter()
-    with progress_bar(asked.counts, replay.jobs) as report:
+    with progress_bar(replay.counts, replay.jobs) as report:
         result = replay.run(report)
     wall_s = time.perf_counter() - began
 

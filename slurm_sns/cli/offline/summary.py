@@ -6,13 +6,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from slurm_sns.cli.offline.engines import Replay, Result
-    from slurm_sns.cli.offline.requested import Requested
-    from slurm_sns.policies.placement.kernel_matching import Rules
+    from slurm_sns.sim.request import SimulationRequest
+    from slurm_sns.sim.runners.replay import Replay, Result
 
 
 def summary_of(
-    asked: "Requested",
+    asked: "SimulationRequest",
     replay: "Replay",
     result: "Result",
     *,
@@ -24,8 +23,7 @@ def summary_of(
     """The summary, as --json prints it and summary.json keeps it; `wall_s` is the time of the replay alone."""
     return {
         "policy": asked.name,
-        **({} if asked.fluid or asked.rescheduling else {"interval_s": asked.interval_s}),
-        **_matching(asked.rules),
+        **replay.settings,
         "age_limit_s": asked.age_limit_s,
         "load_factor": load_factor,
         "seed": seed,
@@ -37,17 +35,6 @@ def summary_of(
         "wall_s": round(wall_s, 3),
         "jobs_per_s": round(replay.jobs / max(wall_s, 1e-9), 1),
         "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),  # Linux counts KiB
-    }
-
-
-def _matching(rules: "Rules | None") -> dict[str, Any]:
-    """How a policy matches; empty for a policy that does not match."""
-    if rules is None:
-        return {}
-    return {
-        "queue_depth": rules.queue_depth,
-        "reservations": rules.reservations,
-        "portfolio": list(rules.portfolio),
     }
 
 

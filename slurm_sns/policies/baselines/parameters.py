@@ -49,6 +49,7 @@ CE = Specification(
     "slurm_sns.policies.baselines.ce:compact_exclusive",
     geometry=GeometryChoice.COMPACT,
     simulated=(CompactParameters(even_scales_only=True),),
+    runner="slurm_sns.sim.runners.programs:programs",
 )
 
 
@@ -80,4 +81,5 @@ CS = Specification(
     "slurm_sns.policies.baselines.cs:compact_shared",
     geometry=GeometryChoice.ANY_SCALE,
     simulated=(CompactParameters(even_scales_only=True),),
+    runner="slurm_sns.sim.runners.programs:programs",
 )

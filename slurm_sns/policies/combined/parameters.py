@@ -12,6 +12,7 @@ COMBINED = Specification(
     "slurm_sns.policies.combined.combined:combined",
     geometry=GeometryChoice.BY_PROFILE,
     simulated=(REPRODUCTION,),
+    runner="slurm_sns.sim.runners.programs:programs",
 )
 
 
@@ -19,10 +20,10 @@ FCFS = Specification(
     "fcfs",
     "First come, first served: jobs start in queue order, and the first that does not fit holds back the others.",
     (BatchParameters, SpreadingParameters),
-    "slurm_sns.policies.combined.batch:fcfs",
     geometry=GeometryChoice.COMPACT,
     is_simulated_only=True,
     simulated=(REPRODUCTION,),
+    runner="slurm_sns.sim.runners.in_order:in_order",
 )
 
 
@@ -30,9 +31,9 @@ EASY = Specification(
     "easy",
     "EASY backfilling: later jobs start now if the first that does not fit can still start when it is expected to.",
     (EasyParameters, SpreadingParameters),
-    "slurm_sns.policies.combined.batch:easy",
     geometry=GeometryChoice.COMPACT,
     plans_by_run_times=True,
     is_simulated_only=True,
     simulated=(REPRODUCTION,),
+    runner="slurm_sns.sim.runners.in_order:in_order",
 )

@@ -42,6 +42,7 @@ def _specification(name: str, text: str, *parameters: type) -> Specification:
         is_simulated_only=True,
         is_fluid=True,
         history=_FORMAT,
+        runner="slurm_sns.sim.runners.fluid:fluid",
     )
 
 

@@ -29,7 +29,7 @@ from slurm_sns.policies.placement.fair_order_kernel import (
     FairOrderState,
     begin,
     charge,
-    next_job,
+    job_at,
     turns_for,
 )
 from slurm_sns.policies.placement.kernel_arrays import (
@@ -123,7 +123,7 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
     logs = len(bench.order) > 0
     position = 0
     while position < limits.depth and bench.node_state.state[OPEN] > 0:
-        job = next_job(bench.turns, queue) if bench.turns.state[SHARED] else bench.turns.line[position]
+        job = job_at(bench.turns, queue, position)
         if job == NOBODY:
             break
         if logs:
@@ -132,19 +132,31 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
         over_aged = position < len(queue.over_aged)
         choice, how = NOBODY, MATCH
         if bench.kind_failed[kind] != run:
-            heuristic = limits.portfolio[member] if kinds.own[kind] == NOBODY else kinds.own[kind]
-            choice = _match(bench, heuristic, kind)
+            choice = _match(bench, heuristic_of(bench, member, kind), kind)
         if choice == NOBODY and queue.withholds[job]:
             how = way_to_withhold(limits, member, position, over_aged, bench.state[KEPT_WHOLE] == 1)
             if how != NOBODY:
                 choice, bench.state[CHOSEN] = withhold(bench.node_state, kind, how)
                 bench.state[FIRST_CHOSEN] = 0
         if choice != NOBODY:
-            _enter(bench, matches, job, choice, how)
+            enter(bench, matches, job, choice, how)
             if how == MATCH and bench.turns.state[SHARED]:
-                charge(bench.turns, queue, job, _held(bench.node_state, matches, kinds.alternative[choice]), over_aged)
+                charge(
+                    bench.turns,
+                    queue,
+                    job,
+                    held_by_last(bench.node_state, matches, kinds.alternative[choice]),
+                    over_aged,
+                )
         position += 1
     matches.totals[LOOKED_AT] = position
+
+
+@compiled
+def heuristic_of(bench: Bench, member: int, kind: int) -> int:
+    """The heuristic by which the member matches jobs of this kind: the one that they name, else its own."""
+    own = bench.node_state.problem.kinds.own[kind]
+    return bench.node_state.problem.limits.portfolio[member] if own == NOBODY else own
 
 
 @compiled
@@ -158,12 +170,8 @@ def _match(bench: Bench, heuristic: int, kind: int) -> int:
     run = bench.state[RUN]
     for choice in range(kinds.first[kind], kinds.first[kind + 1]):
         alternative = kinds.alternative[choice]
-        if bench.alternative_failed[alternative] == run:
+        if must_fail(bench, alternative):
             continue
-        if bench.alternative_tried[alternative] != run:
-            bench.alternative_tried[alternative] = run
-            if _covered(bench, alternative):
-                continue
         first = find_nodes(
             node_state, node_state.problem.scores.of[heuristic, alternatives.case[alternative]], alternative
         )
@@ -171,13 +179,13 @@ def _match(bench: Bench, heuristic: int, kind: int) -> int:
             bench.state[FIRST_CHOSEN] = first
             bench.state[CHOSEN] = alternatives.nodes[alternative]
             return choice
-        _fail(bench, alternative)
+        fail(bench, alternative)
     bench.kind_failed[kind] = run
     return NOBODY
 
 
 @compiled
-def _enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> None:
+def enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> None:
     """Take the chosen nodes and add the entry to `matches`."""
     node_state, kinds, alternatives = (
         bench.node_state,
@@ -205,17 +213,23 @@ def _enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> N
 
 
 @compiled
-def _covered(bench: Bench, alternative: int) -> bool:
-    """Whether the alternative must fail because one at most as large, with the same allowed nodes, has failed."""
+def must_fail(bench: Bench, alternative: int) -> bool:
+    """Whether the alternative, or one at most as large with the same allowed nodes, has failed in this run."""
+    run = bench.state[RUN]
+    if bench.alternative_failed[alternative] == run:
+        return True
+    if bench.alternative_tried[alternative] == run:
+        return False
+    bench.alternative_tried[alternative] = run
     for at in range(bench.state[FAILURES]):
         if _as_large(bench.node_state.problem.alternatives, alternative, bench.failures[at]):
-            bench.alternative_failed[alternative] = bench.state[RUN]
+            bench.alternative_failed[alternative] = run
             return True
     return False
 
 
 @compiled
-def _fail(bench: Bench, alternative: int) -> None:
+def fail(bench: Bench, alternative: int) -> None:
     """Remember that the alternative found too few nodes, and forget failures that are at least as large."""
     bench.alternative_failed[alternative] = bench.state[RUN]
     kept = 0
@@ -244,7 +258,7 @@ def _as_large(alternatives: AlternativeArrays, alternative: int, other: int) -> 
 
 
 @compiled
-def _held(node_state: CycleNodes, matches: Matches, alternative: int) -> tuple[int, int]:
+def held_by_last(node_state: CycleNodes, matches: Matches, alternative: int) -> tuple[int, int]:
     """The cores and memory, over all its nodes, of the match that was added last."""
     alternatives, capacity = node_state.problem.alternatives, node_state.problem.nodes.capacity
     entry = matches.totals[ENTRIES] - 1

@@ -71,6 +71,12 @@ def line_up(turns: FairOrderState, queue: Queue, depth: int) -> None:
 
 
 @compiled
+def job_at(turns: FairOrderState, queue: Queue, position: int) -> int:
+    """The job at this position of a walk that has given all jobs before it; NOBODY behind the last."""
+    return next_job(turns, queue) if turns.state[SHARED] else turns.line[position]
+
+
+@compiled
 def next_job(turns: FairOrderState, queue: Queue) -> int:
     """The next job, NOBODY when all were given."""
     if turns.state[AGED] < len(queue.over_aged):

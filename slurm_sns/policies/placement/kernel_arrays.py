@@ -90,6 +90,7 @@ class KernelRules(NamedTuple):
     depth: int
     reservations: int
     portfolio: Integers
+    for_profiled: Flags  #: (members) the member competes only while some waiting job has a profile
     keeps: Flags  #: (members) the member's cycles keep whole nodes for the oldest over-aged job that finds no place
     scores: Integers  #: all scores that any job of a cycle may need
 

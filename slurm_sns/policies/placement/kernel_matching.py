@@ -19,7 +19,6 @@ from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
     LOOKED_AT,
-    Integers,
     KernelRules,
     MemberLogs,
     Problem,
@@ -28,9 +27,9 @@ from slurm_sns.policies.placement.kernel_arrays import (
 from slurm_sns.policies.placement.kernel_input import KindTable, TabulatedQueue, tabulate
 from slurm_sns.policies.placement.kernel_weights import NAMES, ROWS, kernel_holds, kernel_table
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.node_arrays import CORES, Amounts, NodeArrays, held
+from slurm_sns.policies.placement.node_arrays import CORES, WAYS, Amounts, NodeArrays, held
 from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord
-from slurm_sns.policies.placement.portfolio_kernel import schedule
+from slurm_sns.policies.placement.portfolio_kernel import DOES_NOT_COMPETE, schedule
 from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
 
 #: A session whose tables hold more kinds of jobs at the end of a pass serves no other pass: the memory of a scheduler
@@ -85,11 +84,11 @@ class KernelCycle:
 
 
 class KernelResult(NamedTuple):
-    """The best member's cycle, the member's position in the portfolio, and how many jobs each member matched."""
+    """The best member's cycle, its name, and how many jobs each competing member matched, in portfolio order."""
 
     cycle: KernelCycle
-    best: int
-    matched: Integers
+    best: str
+    matched: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -120,12 +119,18 @@ class Rules:
         """The heuristic of each member."""
         return tuple(self.default_heuristic or member for member in self.portfolio)
 
-    def without_profiles(self) -> "Rules | None":
-        """The rules when no queued job has a profile; None if they are the same, or if no member is left."""
-        competing = tuple(member for member in self.portfolio if member not in self.for_profiled)
-        if not competing or competing == self.portfolio:
-            return None
-        return Rules(competing, self.queue_depth, self.reservations, self.default_heuristic)
+    def unshared(self, node_arrays: NodeArrays) -> NodeArrays:
+        """The nodes without the ways that no job is given."""
+        if not self.shared_ways:
+            return node_arrays
+        capacity = node_arrays.capacity.copy()
+        capacity[WAYS] -= np.minimum(capacity[WAYS], self.shared_ways)
+        return node_arrays.with_capacity(capacity)
+
+    @property
+    def only_for_profiled(self) -> tuple[str, ...]:
+        """The members that do not compete while no queued job has a profile: none if no other member were left."""
+        return () if set(self.portfolio) <= set(self.for_profiled) else self.for_profiled
 
 
 class Kernel:
@@ -136,7 +141,9 @@ class Kernel:
         self._table = kernel_table(rules.beta)
         self._sessions: deque[_Session] = deque(maxlen=1)
 
-    def run(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> KernelResult | None:
+    def run(
+        self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, *, some_profiled: bool
+    ) -> KernelResult | None:
         """The best member's cycle; None if the kernel cannot compute it: jobs without cores, scores out of range."""
         try:
             session = self._sessions.pop()
@@ -144,7 +151,7 @@ class Kernel:
             session = None
         if session is None or session.node_arrays is not node_arrays or session.is_full:
             session = _Session(node_arrays, self._rules, self._table)
-        ran = session.run(free, queue)
+        ran = session.run(free, queue, some_profiled)
         self._sessions.append(session)
         return ran
 
@@ -179,17 +186,19 @@ class _Session:
         """Whether its tables hold so many kinds of jobs that most of them are likely to be of jobs that are gone."""
         return len(self._table) > MOST_KINDS
 
-    def run(self, free: Amounts, queue: WaitingQueue) -> KernelResult | None:
+    def run(self, free: Amounts, queue: WaitingQueue, some_profiled: bool) -> KernelResult | None:
         """One pass; None as in `Kernel.run`."""
         depth = self._rules.queue_depth
         tabulated = tabulate(queue, self.node_arrays, depth, self._kinds.of)
         if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range():
             return None
         bench = self._bench_for(tabulated, free)
-        best, ran = schedule(bench, free, tabulated.queue)
-        record = self._record(bench.log, ran, tabulated.jobs, free)
+        best, ran = schedule(bench, free, tabulated.queue, some_profiled)
+        members = [at for at, count in enumerate(bench.matched.tolist()) if count != DOES_NOT_COMPETE]
+        record = self._record(bench.log, members, ran, tabulated.jobs, free)
         cycle = KernelCycle.of(record, self._rules.portfolio[best], queue, self._rules.queue_depth)
-        return KernelResult(cycle, best, bench.matched.copy())
+        matched = {self._rules.portfolio[at]: int(bench.matched[at]) for at in members}
+        return KernelResult(cycle, self._rules.portfolio[best], matched)
 
     def _is_in_range(self) -> bool:
         """Whether the scores of the members' heuristics, and of those that jobs name, fit into the kernel."""
@@ -218,13 +227,15 @@ class _Session:
         limits = kernel_rules(self._rules, self._scores, self._table.own, self._table.cases)
         return Problem(nodes, alternatives, kinds, self._scores, limits)
 
-    def _record(self, log: MemberLogs, ran: int, jobs: Sequence[Job], free: Amounts) -> PassRecord:
-        """What the members did; `ran` of them have run.
+    def _record(
+        self, log: MemberLogs, competing: Sequence[int], ran: int, jobs: Sequence[Job], free: Amounts
+    ) -> PassRecord:
+        """What the competing members did; the first `ran` of them have run.
 
         The others would have done what the last one has done: none of them would have matched anything.
         """
-        cycles = [_written_down(log, at) for at in range(ran)]
-        members = {name: cycles[min(at, ran - 1)] for at, name in enumerate(self._rules.portfolio)}
+        cycles = [_written_down(log, at) for at in competing[:ran]]
+        members = {self._rules.portfolio[at]: cycles[min(turn, ran - 1)] for turn, at in enumerate(competing)}
         # A copy: the caller may change `free` while the record is still read.
         return PassRecord(self.node_arrays, free.copy(), jobs, self._table.choices, members)
 
@@ -252,6 +263,7 @@ def kernel_rules(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: I
         depth=rules.queue_depth,
         reservations=rules.reservations,
         portfolio=np.array(portfolio, dtype=np.int64),
+        for_profiled=np.array([member in rules.only_for_profiled for member in rules.portfolio]),
         keeps=np.array([member == rules.keeper for member in rules.portfolio]),
         scores=np.array(sorted(used), dtype=np.int64),
     )

@@ -163,6 +163,16 @@ def take(node_state: CycleNodes, alternative: int, whole: bool, node: int) -> No
 
 
 @compiled
+def give(node_state: CycleNodes, alternative: int, whole: bool, node: int) -> None:
+    """Give back what `take` has taken."""
+    alternatives, capacity = node_state.problem.alternatives, node_state.problem.nodes.capacity
+    for row in range(node_state.free.shape[0]):
+        node_state.free[row, node] += capacity[row, node] if whole else alternatives.demand[alternative, row]
+    touch(node_state, node)
+    _settle(node_state, node)
+
+
+@compiled
 def touch(node_state: CycleNodes, node: int) -> None:
     """Note that what is free on the node, now or in `opening`, changes: `restart` sets it to `opening`."""
     if not node_state.is_touched[node]:

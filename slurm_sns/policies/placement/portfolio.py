@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-import numpy as np
-
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot
 from slurm_sns.policies.base import Explanation, MakeAlternatives, own_geometry
@@ -64,8 +62,6 @@ class Portfolio:
         self._limits = CycleLimits(rules.queue_depth, rules.reservations)
         self._idlest = Idlest(rules.beta)
         self._kernel = Kernel(rules)
-        without = rules.without_profiles()
-        self._without_profiles = None if without is None else type(self)(without, alternatives)
         self._less_shared_ways: tuple[NodeArrays, NodeArrays] | None = None
         self._last_nodes: tuple[tuple[tuple[str, Resources, int, tuple[str, ...]], ...], NodeArrays] | None = None
 
@@ -94,31 +90,34 @@ class Portfolio:
         assert isinstance(plan.record, PassRecord)  # noqa: S101  it was made by `plan`
         return explain(snapshot, plan, job_id, plan.record, lambda member, job: self._chooser(member)(job))
 
-    def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The best member's schedule, without reasons. `free` and `queue` are not changed."""
-        competing, node_arrays, free = self._competing(node_arrays, free, queue)
-        return competing.schedule_all(node_arrays, free, queue)
+    def schedule(
+        self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, *, plainly: bool = False
+    ) -> Schedule:
+        """The best member's schedule, without reasons. `free` and `queue` are not changed.
 
-    def schedule_all(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The same with every member of this portfolio and with these nodes as they are."""
-        ran = self._kernel.run(node_arrays, free, queue) if len(queue) else None
-        if ran is None:
-            return self.schedule_plainly(node_arrays, free, queue)
-        members = self.rules.portfolio
-        matched = dict(zip(members, ran.matched.tolist(), strict=True))
-        return Schedule(members[ran.best], ran.cycle.matches, matched, ran.cycle, ran.cycle.record)
+        `plainly`: by the plain twin, which takes less time for a queue of one job.
+        """
+        node_arrays, free = self._unshared(node_arrays, free)
+        if len(queue) and not plainly:
+            profiled = not self.rules.only_for_profiled or some_profiled(queue)
+            ran = self._kernel.run(node_arrays, free, queue, some_profiled=profiled)
+            if ran is not None:
+                return Schedule(ran.best, ran.cycle.matches, ran.matched, ran.cycle, ran.cycle.record)
+        return self._schedule_plainly(node_arrays, free, queue)
 
-    def schedule_plainly(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The same by the plain twin."""
+    def _schedule_plainly(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
+        """The same by the plain twin, which also serves queues that the kernel cannot compute."""
+        left_out = () if some_profiled(queue) else self.rules.only_for_profiled
+        portfolio = [member for member in self.rules.portfolio if member not in left_out]
         opening, records = CycleStart.of(node_arrays, free), PlainRecords(queue)
         cycles: dict[str, Cycle] = {}
         members: dict[str, MemberRecord] = {}
-        for member in self.rules.portfolio:
+        for member in portfolio:
             cycles[member] = self.cycle(member, opening, queue)
             members[member] = records.of(cycles[member])
-            if not members[member].matched and not (self.rules.keeper and queue.over_aged):
+            if not members[member].matched and not (self.rules.keeper in portfolio and queue.over_aged):
                 # Until its first match a cycle is the same for every member: if one matches nothing, no other does.
-                members |= {each: members[member] for each in self.rules.portfolio if each not in members}
+                members |= {each: members[member] for each in portfolio if each not in members}
                 break
         record = PassRecord(node_arrays, free.copy(), records.jobs, records.choices, members)
         matches = {member: record.matches(members[member]) for member in cycles}
@@ -131,10 +130,6 @@ class Portfolio:
         kind = KeepingCycle if member == self.rules.keeper else Cycle
         return kind(opening, queue, self._chooser(member), self._limits)
 
-    def plainly(self) -> "PlainPortfolio":
-        """The same policy by the plain twin alone."""
-        return PlainPortfolio(self.rules, self.alternatives)
-
     def _arrays_of(self, nodes: Sequence[Node]) -> NodeArrays:
         """The arrays of these nodes; those of the last plan, whose tables serve again, if the nodes are the same."""
         key = tuple([(node.name, node.capacity, node.weight, node.switches) for node in nodes])
@@ -143,27 +138,15 @@ class Portfolio:
             known = self._last_nodes = (key, NodeArrays.of(nodes))
         return known[1]
 
-    def _competing(
-        self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue
-    ) -> tuple["Portfolio", NodeArrays, Amounts]:
-        """The portfolio that competes for this queue, and the nodes without the ways kept for unprofiled jobs."""
-        node_arrays, free = self._unshared(node_arrays, free)
-        if self._without_profiles is not None and not some_profiled(queue):
-            return self._without_profiles, node_arrays, free
-        return self, node_arrays, free
-
     def _unshared(self, node_arrays: NodeArrays, free: Amounts) -> tuple[NodeArrays, Amounts]:
         """The nodes, and what is free on them, without the ways that are kept for jobs without profile."""
         if not self.rules.shared_ways:
             return node_arrays, free
-        shared = np.minimum(node_arrays.capacity[WAYS], self.rules.shared_ways)
         found = self._less_shared_ways  # read once: another thread may explain a job of another snapshot meanwhile
         if found is None or found[0] is not node_arrays:
-            capacity = node_arrays.capacity.copy()
-            capacity[WAYS] -= shared
-            found = self._less_shared_ways = (node_arrays, node_arrays.with_capacity(capacity))
+            found = self._less_shared_ways = (node_arrays, self.rules.unshared(node_arrays))
         left = free.copy()
-        left[WAYS] -= shared
+        left[WAYS] -= node_arrays.capacity[WAYS] - found[1].capacity[WAYS]
         return found[1], left
 
     def _chooser(self, member: str) -> Callable[[Job], Heuristic]:
@@ -187,21 +170,13 @@ class Portfolio:
         return sum(slowdown_units(match.alternative) for match in matches) if self.rules.weighs else 0
 
 
-class PlainPortfolio(Portfolio):
-    """A portfolio that uses the plain twin only."""
-
-    def schedule_all(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The best member's schedule."""
-        return self.schedule_plainly(node_arrays, free, queue)
-
-
 def some_profiled(queue: WaitingQueue) -> bool:
     """Whether some queued job has a profile: several alternatives, or a demand of ways or bandwidth."""
     jobs = chain(queue.over_aged, *queue.by_project.values())
-    return any(_has_profile(job.alternatives) for job in jobs)
+    return any(has_profile(job.alternatives) for job in jobs)
 
 
-def _has_profile(alternatives: tuple[Alternative, ...]) -> bool:
+def has_profile(alternatives: tuple[Alternative, ...]) -> bool:
     """Whether these are a profiled job's. It is so cheap for each job of a long queue that no result is cached."""
     if len(alternatives) != 1:
         return bool(alternatives)

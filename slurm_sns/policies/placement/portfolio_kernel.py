@@ -21,30 +21,36 @@ from slurm_sns.policies.placement.kernel_arrays import (
 )
 from slurm_sns.policies.placement.node_state_kernel import take_over
 
+#: The number of matches of a member that does not compete.
+DOES_NOT_COMPETE = -1
+
 
 @entry_point
-def schedule(bench: Bench, free: Integers, queue: Queue) -> tuple[int, int]:
+def schedule(bench: Bench, free: Integers, queue: Queue, some_profiled: bool) -> tuple[int, int]:
     """The best member of the portfolio (its position), and how many members ran: `bench.log` has what they did."""
     take_over(bench.node_state, free)
-    best, _, ran = compete(bench, queue)
+    best, _, ran = compete(bench, queue, some_profiled)
     return best, ran
 
 
 @compiled
-def compete(bench: Bench, queue: Queue) -> tuple[int, int, int]:
+def compete(bench: Bench, queue: Queue, some_profiled: bool) -> tuple[int, int, int]:
     """The best member, the entry of `bench.matches` that holds its schedule, and how many members ran.
 
-    `bench.node_state` already knows what is free.
+    `bench.node_state` already knows what is free. `some_profiled`: some waiting job has a profile.
     """
     limits = bench.node_state.problem.limits
     begin(bench.turns, queue)
     line_up(bench.turns, queue, limits.depth)
     best, kept, ran = NOBODY, 0, 0
-    bench.matched[:] = 0
     some_keep = False
     for member in range(len(limits.portfolio)):
-        some_keep |= limits.keeps[member]
+        competes = some_profiled or not limits.for_profiled[member]
+        bench.matched[member] = 0 if competes else DOES_NOT_COMPETE
+        some_keep |= competes and limits.keeps[member]
     for member in range(len(limits.portfolio)):
+        if bench.matched[member] == DOES_NOT_COMPETE:
+            continue
         matches = bench.matches[1 - kept]
         run(bench, matches, queue, member)
         ran += 1

@@ -8,8 +8,9 @@ place is delayed, and the next is tried.
 *simulator*: the same queue as the authors' simulator serves it.
 """
 
-from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.fair_order import WaitingQueue
+from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays
+from slurm_sns.policies.placement.portfolio import Portfolio, Schedule
 from slurm_sns.sim.engine.event_loop import EventLoop
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.engine.stride_queue import StrideSimulation
@@ -19,6 +20,17 @@ from slurm_sns.sim.traces.trace import Trace
 TEXT, AGE_LIMIT, FIRST_JOB, PROTOTYPE, SIMULATOR = "text", "age limit", "first job", "prototype", "simulator"
 #: The paper demands a "configurable age limit" without a value; six hours are ours.
 AGE_LIMIT_S = 6 * 3600
+
+
+class PlainMatcher:
+    """Matches by the plain twin: for a queue of one job it takes less time than filling the kernel's arrays."""
+
+    def __init__(self, policy: Portfolio) -> None:
+        self._policy = policy
+
+    def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
+        """The matches of one cycle; neither `free` nor `queue` is changed."""
+        return self._policy.schedule(node_arrays, free, queue, plainly=True)
 
 
 def simulation_of(
@@ -36,11 +48,10 @@ def simulation_of(
     `queue_depth` is the policy's own: how many jobs a cycle looks at. Under *first job* it must be 1.
     """
     if discipline in {PROTOTYPE, SIMULATOR}:
-        # For a queue of one job the plain twin takes less time than filling the kernel's arrays.
         return StrideSimulation(
             node_arrays,
             trace,
-            policy.plainly(),
+            PlainMatcher(policy),
             interval_s=interval_s,
             progress=progress,
             tries_at_events_only=discipline == SIMULATOR,

@@ -10,14 +10,19 @@ Source: the heap as in SimPy's core.
 
 import heapq
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slurm_sns.errors import SnsError
-from slurm_sns.model import Job, Seconds
+from slurm_sns.model import Alternative, Job, Seconds
 from slurm_sns.sim.progress.progress import PlacedRun, Progress
+from slurm_sns.sim.results.run import Cycles, Run
 from slurm_sns.sim.traces.trace import Trace, TraceJob
+from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 FINISH, SUBMIT, CYCLE = range(3)
 
@@ -38,6 +43,51 @@ class SimulationOutcome:
 
     placements: tuple[PlacedRun, ...]
     cycles: tuple[CycleRecord, ...]
+
+    def as_run(self, records: TraceArrays, members: Sequence[str] | None = None) -> Run:
+        """The same as arrays; `records` are the trace, `members` the portfolio in its order; None: those that appear.
+
+        Each alternative in which some job ran is a kind of its own: a policy may make alternatives as it goes.
+        """
+        kinds: dict[Alternative, int] = {}
+        kind = [kinds.setdefault(placed.alternative, len(kinds)) for placed in self.placements]
+        counts = np.array([len(placed.nodes) for placed in self.placements], np.int64)
+        several = np.where(counts > 1, counts, 0)
+        first = np.cumsum(several) - several
+        place = [
+            int(begin) if len(placed.nodes) > 1 else int(placed.nodes[0])
+            for begin, placed in zip(first, self.placements, strict=True)
+        ]
+        spread = [placed.nodes for placed in self.placements if len(placed.nodes) > 1]
+        if members is None:
+            members = list(dict.fromkeys(name for each in self.cycles for name in (*each.winners, each.chosen) if name))
+        at = {member: number for number, member in enumerate(members)}
+        rows = [
+            (each.waiting, each.started, at.get(each.chosen, -1), sum(1 << at[name] for name in each.winners))
+            for each in self.cycles
+        ]
+        return Run(
+            replace(
+                records,
+                kind=np.array(kind, np.int32),
+                kinds=[(each.nodes, each.demand.cores, each.demand.memory_mb, "") for each in kinds],
+                given_choices=[(each,) for each in kinds],
+                run_s_in=None,
+            ),
+            _moments([placed.start_s for placed in self.placements]),
+            _moments([placed.end_s for placed in self.placements]),
+            np.zeros(len(kind), np.int8),
+            np.array(place, np.int64),
+            np.concatenate([np.zeros(0, np.int32), *spread]).astype(np.int32),
+            Cycles(_moments([each.time_s for each in self.cycles]), *np.array(rows, np.int64).reshape(-1, 4).T),
+            members,
+        )
+
+
+def _moments(seconds: Sequence[Seconds]) -> NDArray[Any]:
+    """Integers if all of them are whole seconds, floats otherwise."""
+    exact = all(int(each) == each for each in seconds)
+    return np.array([int(each) if exact else float(each) for each in seconds], np.int64 if exact else np.float64)
 
 
 class EventLoop(ABC):

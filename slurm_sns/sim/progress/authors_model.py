@@ -30,10 +30,18 @@ class AuthorsModel:
 
     def __call__(self, job: Job, alternative: Alternative) -> int:
         """The run time in whole seconds, rounded half up, at least one."""
-        ways = None if alternative.exclusive else alternative.demand.ways or None
-        return max(half_up(self.seconds(job, alternative.scale, ways)), SHORTEST_RUN_S)
+        factor = time_factor(self.runs.get(job.id), alternative, self.parameters)
+        return max(half_up(self.run_s[job.id] * factor), SHORTEST_RUN_S)
 
-    def seconds(self, job: Job, scale: int, ways: int | None = None) -> float:
-        """The run time alone on its nodes at this scale with so many ways; None means all ways."""
+    def seconds(self, job: Job, scale: int) -> float:
+        """The run time alone on its nodes at this scale with all ways."""
         runs = self.runs.get(job.id)
-        return self.run_s[job.id] * (predicted_slowdown(runs, scale, ways, self.parameters) if runs else 1.0)
+        return self.run_s[job.id] * (predicted_slowdown(runs, scale, None, self.parameters) if runs else 1.0)
+
+
+def time_factor(runs: Runs | None, alternative: Alternative, parameters: SpreadingParameters) -> float:
+    """How long a job with these runs takes in the alternative, relative to its run time under CE."""
+    if not runs:
+        return 1.0
+    ways = None if alternative.exclusive else alternative.demand.ways or None
+    return predicted_slowdown(runs, alternative.scale, ways, parameters)

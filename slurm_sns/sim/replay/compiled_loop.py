@@ -1,22 +1,37 @@
-"""The compiled event loop of a replay: finishes, submits, and the kernel's cycles at multiples of the interval.
+"""The compiled event loop of a replay: finishes, submits, and cycles at multiples of the interval.
 
 In one second finishes come first, then submits, then a cycle. A cycle runs only when something was submitted or
-finished since the last one, or the last one matched something: the same rules as in `engine`. Jobs that have waited
-longer than the age limit move from their project's list to the list of over-aged jobs, which is in order of submit
-time, as the trace is. Running jobs are in a wheel of buckets, by the number of the cycle in which they finish. For J
-jobs, and C numbers of cycles from the first to the last, the events cost O(J + C), beside what the kernel's cycles
-cost.
+finished since the last one, or the last one of a portfolio matched something: the same rules as in `engine`. What a
+cycle starts is decided by a *pass*: that of a portfolio (`advance`), the same with lookahead (module
+`lookahead_loop`), or that of FCFS and EASY (module `backfilling_loop`). Each pass has an entry point of its own around
+`reach_next`, `begin_cycle` and `dispatch`, because numba caches no function that is given another one.
+
+Jobs that have waited longer than the age limit move from their project's list to the list of over-aged jobs, which is
+in order of submit time, as the trace is. Running jobs are in a wheel of buckets, by the number of the cycle in which
+they finish. For J jobs, and C numbers of cycles from the first to the last, the events cost O(J + C), beside what the
+passes cost.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slurm_sns.policies.placement.compiled import compiled, entry_point
 from slurm_sns.policies.placement.cycle_kernel import Bench
-from slurm_sns.policies.placement.kernel_arrays import ENTRIES, MATCHED, NOBODY, Integers, Matches, Queue, Small
+from slurm_sns.policies.placement.kernel_arrays import (
+    ENTRIES,
+    MATCHED,
+    NOBODY,
+    Flags,
+    Integers,
+    Matches,
+    Queue,
+    Small,
+)
 from slurm_sns.policies.placement.node_state_kernel import touch
 from slurm_sns.policies.placement.portfolio_kernel import compete
+from slurm_sns.sim.results.run import Cycles
 
 #: Later than everything.
 NEVER = 1 << 62
@@ -27,9 +42,9 @@ BUCKETS = 1 << 14
 NEXT_SUBMIT, WAITING, RUNNING, AGAIN_S, STARTED, CYCLES = range(6)
 #: The part of `Cluster.aged` that waits, the first job that is not over-aged yet, and the limit (NEVER: none).
 AGED_BEGIN, AGED_END, NEXT_AGED, AGE_LIMIT_S = range(6, 10)
-#: The number of the last cycle: its second by the interval.
-LAST = 10
-STATES = 11
+#: The number of the last cycle (its second by the interval), and how many jobs with a profile wait.
+LAST, PROFILED = range(10, 12)
+STATES = 12
 
 
 class Jobs(NamedTuple):
@@ -41,22 +56,13 @@ class Jobs(NamedTuple):
     """
 
     submit_s: Integers
-    run_s: Integers
+    run_s: Integers  #: (choices, J) the run time in each choice of the job's kind
     start_s: Integers  #: NEVER until it has started
+    choice: NDArray[np.int8]  #: in which choice of its kind it runs
     place: Integers  #: the node, or the begin in `spread`
     spread: Small
     previous: Small  #: of a job in its project's list: the one before it there, or NOBODY
     next_ending: Small  #: of a job that runs: the next one in its bucket of the wheel, or NOBODY
-
-
-class Cycles(NamedTuple):
-    """The cycles of one part of the replay."""
-
-    time_s: Integers
-    waiting: Integers
-    started: Integers
-    chosen: Integers  #: a member of the portfolio, or NOBODY
-    winners: Integers  #: a bit for each member that reached the maximum
 
 
 class Cluster(NamedTuple):
@@ -67,6 +73,7 @@ class Cluster(NamedTuple):
     tail: Integers  #: (projects) the last waiting job, or NOBODY
     aged: Integers  #: (jobs, or none without an age limit) the over-aged jobs, those that wait from AGED_BEGIN on
     jobs: Jobs
+    profiled: Flags  #: (kinds, or none where no member is for profiled jobs only) the kind's jobs have a profile
     running: Small  #: (BUCKETS) the first job that finishes in a cycle of this number modulo BUCKETS, or NOBODY
     state: Integers  #: (STATES) NEXT_SUBMIT and the others above
 
@@ -99,9 +106,15 @@ def reach_next(cluster: Cluster, interval_s: int) -> int:
 
 
 @compiled
+def end_of(jobs: Jobs, job: int) -> int:
+    """When a job that has started ends."""
+    return jobs.start_s[job] + jobs.run_s[jobs.choice[job], job]
+
+
+@compiled
 def _number(second_s: int, interval_s: int) -> int:
-    """The number of the first cycle that is not before this second."""
-    return (second_s + interval_s - 1) // interval_s
+    """The number of the first cycle that is not before this moment, which may be a fraction."""
+    return int(-(-second_s // interval_s))
 
 
 @compiled
@@ -123,7 +136,7 @@ def _next_finish(cluster: Cluster, before: int, interval_s: int) -> int:
     for number in range(state[LAST] + 1, min(before, turn)):
         job = cluster.running[number % BUCKETS]
         while job != NOBODY:
-            if jobs.start_s[job] + jobs.run_s[job] <= number * interval_s:
+            if end_of(jobs, job) <= number * interval_s:
                 return number
             job = jobs.next_ending[job]
     if before <= turn:
@@ -132,7 +145,7 @@ def _next_finish(cluster: Cluster, before: int, interval_s: int) -> int:
     for bucket in range(BUCKETS):
         job = cluster.running[bucket]
         while job != NOBODY:
-            first = min(first, _number(jobs.start_s[job] + jobs.run_s[job], interval_s))
+            first = min(first, _number(end_of(jobs, job), interval_s))
             job = jobs.next_ending[job]
     return first
 
@@ -142,8 +155,9 @@ def _cycle(cluster: Cluster, cycles: Cycles, number: int, interval_s: int) -> No
     if not begin_cycle(cluster, cycles, number, interval_s):
         return
     _age(cluster, number * interval_s)
-    best, kept, _ = compete(cluster.bench, _queue_with_aged(cluster))
+    best, kept, _ = compete(cluster.bench, _queue_with_aged(cluster), cluster.state[PROFILED] > 0)
     dispatch(cluster, cycles, best, kept, interval_s)
+    come_again(cluster, cycles)
 
 
 @compiled
@@ -163,7 +177,10 @@ def begin_cycle(cluster: Cluster, cycles: Cycles, number: int, interval_s: int) 
 
 @compiled
 def dispatch(cluster: Cluster, cycles: Cycles, best: int, kept: int, interval_s: int) -> None:
-    """Start what the member `best` has matched (entry `kept` of the bench's matches) in the cycle that has begun."""
+    """Start what the member `best` has matched (entry `kept` of the bench's matches) in the cycle that has begun.
+
+    A pass without members has no best one: NOBODY.
+    """
     state, bench = cluster.state, cluster.bench
     at = state[CYCLES] - 1
     now_s = cycles.time_s[at]
@@ -172,17 +189,24 @@ def dispatch(cluster: Cluster, cycles: Cycles, best: int, kept: int, interval_s:
         if not matches.kept[entry]:
             _start(cluster, matches, entry, now_s, interval_s)
     _drop_started(cluster)
-    matched = matches.totals[MATCHED]
-    if matched > 0:
-        state[AGAIN_S] = now_s + 1
-    cycles.started[at] = matched
+    cycles.started[at] = matches.totals[MATCHED]
     cycles.chosen[at] = best
+    if best == NOBODY:
+        return
     most = 0
     for member in range(len(bench.matched)):
         most = max(most, bench.matched[member])
     for member in range(len(bench.matched)):
         if bench.matched[member] == most:
             cycles.winners[at] |= 1 << member
+
+
+@compiled
+def come_again(cluster: Cluster, cycles: Cycles) -> None:
+    """Run another cycle as soon as possible if this one has started a job: another member may match more now."""
+    at = cluster.state[CYCLES] - 1
+    if cycles.started[at] > 0:
+        cluster.state[AGAIN_S] = cycles.time_s[at] + 1
 
 
 @compiled
@@ -230,19 +254,29 @@ def _drop_started(cluster: Cluster) -> None:
 
 
 @compiled
-def _start(cluster: Cluster, matches: Matches, entry: int, now_s: int, interval_s: int) -> None:
+def put_down(cluster: Cluster, matches: Matches, entry: int) -> None:
+    """Write down in which choice, and where, a job runs."""
     jobs, job = cluster.jobs, matches.job[entry]
     first, last = matches.first[entry], matches.first[entry + 1]
+    jobs.choice[job] = matches.choice[entry] - cluster.bench.node_state.problem.kinds.first[cluster.queue.kind[job]]
     if last - first == 1:
         jobs.place[job] = matches.node[first]
     else:
         for at in range(last - first):
             jobs.spread[jobs.place[job] + at] = matches.node[first + at]
+
+
+@compiled
+def _start(cluster: Cluster, matches: Matches, entry: int, now_s: int, interval_s: int) -> None:
+    jobs, job = cluster.jobs, matches.job[entry]
+    put_down(cluster, matches, entry)
     jobs.start_s[job] = now_s
+    if len(cluster.profiled):
+        cluster.state[PROFILED] -= cluster.profiled[cluster.queue.kind[job]]
     if job >= cluster.state[NEXT_AGED]:
         _leave_queue(cluster, job)
     _change(cluster, job, -1)
-    bucket = _number(now_s + jobs.run_s[job], interval_s) % BUCKETS
+    bucket = _number(end_of(jobs, job), interval_s) % BUCKETS
     jobs.next_ending[job] = cluster.running[bucket]
     cluster.running[bucket] = job
     cluster.state[RUNNING] += 1
@@ -256,15 +290,23 @@ def _change(cluster: Cluster, job: int, sign: int) -> None:
     node_state, queue, jobs = cluster.bench.node_state, cluster.queue, cluster.jobs
     problem = node_state.problem
     kind = queue.kind[job]
-    alternative = problem.kinds.alternative[problem.kinds.first[kind]]  # a job of a trace has one alternative only
+    alternative = problem.kinds.alternative[problem.kinds.first[kind] + jobs.choice[job]]
     nodes = problem.alternatives.nodes[alternative]
+    whole = problem.alternatives.exclusive[alternative]
     for at in range(nodes):
-        node = jobs.place[job] if nodes == 1 else jobs.spread[jobs.place[job] + at]
+        node = node_of_job(jobs, job, nodes, at)
         for row in range(node_state.opening.shape[0]):
-            node_state.opening[row, node] += sign * problem.alternatives.demand[alternative, row]
+            amount = problem.nodes.capacity[row, node] if whole else problem.alternatives.demand[alternative, row]
+            node_state.opening[row, node] += sign * amount
         touch(node_state, node)
     for row in range(2):
         queue.used[queue.project[job], row] -= sign * nodes * problem.alternatives.demand[alternative, row]
+
+
+@compiled
+def node_of_job(jobs: Jobs, job: int, nodes: int, at: int) -> int:
+    """The node `at` of a job that runs on so many nodes."""
+    return jobs.place[job] if nodes == 1 else jobs.spread[jobs.place[job] + at]
 
 
 @compiled
@@ -283,6 +325,8 @@ def _submit_next(cluster: Cluster) -> None:
     cluster.tail[project] = job
     state[NEXT_SUBMIT] += 1
     state[WAITING] += 1
+    if len(cluster.profiled):
+        state[PROFILED] += cluster.profiled[queue.kind[job]]
 
 
 @compiled
@@ -307,7 +351,7 @@ def _finish(cluster: Cluster, number: int, now_s: int) -> None:
     cluster.running[bucket] = NOBODY
     while job != NOBODY:
         after = jobs.next_ending[job]
-        if jobs.start_s[job] + jobs.run_s[job] <= now_s:
+        if end_of(jobs, job) <= now_s:
             _change(cluster, job, 1)
             cluster.state[RUNNING] -= 1
         else:

@@ -17,11 +17,12 @@ from slurm_sns.sim.replay.compiled_loop import (
     NEVER,
     NEXT_SUBMIT,
     Cluster,
-    Cycles,
     begin_cycle,
+    come_again,
     dispatch,
     reach_next,
 )
+from slurm_sns.sim.results.run import Cycles
 
 #: The parts of `Ahead.rules`: whether the true next jobs are known, whether matches are summed, and the window.
 KNOWN, SUM, WINDOW_S = range(3)
@@ -49,6 +50,7 @@ def advance_ahead(cluster: Cluster, ahead: Ahead, cycles: Cycles, interval_s: in
         if begin_cycle(cluster, cycles, number, interval_s):
             best, kept = _compete(cluster, ahead, number * interval_s)
             dispatch(cluster, cycles, best, kept, interval_s)
+            come_again(cluster, cycles)
     return True
 
 

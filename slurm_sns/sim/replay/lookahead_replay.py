@@ -18,12 +18,13 @@ from enum import IntEnum
 import numpy as np
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.fair_order_kernel import turns_for
 from slurm_sns.policies.placement.kernel_arrays import room_for_matches
+from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.replay.lookahead_loop import Ahead, advance_ahead, arrays_for
-from slurm_sns.sim.replay.trace_replay import Replayed, cluster_of, to_the_end
+from slurm_sns.sim.replay.trace_replay import cluster_of, to_the_end
+from slurm_sns.sim.results.run import Run
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 
@@ -62,11 +63,11 @@ class Lookahead:
 def replay_ahead(
     node_arrays: NodeArrays,
     records: TraceArrays,
-    parameters: MatchingParameters,
+    rules: Rules,
     lookahead: Lookahead,
     *,
     interval_s: int,
-) -> Replayed:
+) -> Run:
     """Replay the trace of one project.
 
     Raises:
@@ -74,9 +75,9 @@ def replay_ahead(
     """
     if len(records.projects) > 1:
         raise BadInput(f"{len(records.projects)} projects; valid with lookahead: one")
-    cluster = cluster_of(node_arrays, records, parameters, {})
+    cluster = cluster_of(node_arrays, records, rules, {})
     bench = cluster.bench
-    entries = min(parameters.queue_depth, len(records))
+    entries = min(rules.queue_depth, len(records))
     ahead = Ahead(
         bench=bench._replace(
             turns=turns_for(1, entries),
@@ -87,4 +88,6 @@ def replay_ahead(
             (lookahead.arrivals is ArrivalSource.KNOWN, lookahead.counting is MatchComparison.SUM, lookahead.window_s)
         ),
     )
-    return to_the_end(records, cluster, lambda cycles: advance_ahead(cluster, ahead, cycles, interval_s))
+    return to_the_end(
+        records, cluster, rules.portfolio, lambda cycles: advance_ahead(cluster, ahead, cycles, interval_s)
+    )

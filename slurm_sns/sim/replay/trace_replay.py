@@ -1,19 +1,14 @@
-"""The array-native simulation of matching: a trace of any length, in one compiled loop around the cycle kernel.
+"""The array-native simulation: a trace of any length, in one compiled loop around the kernels.
 
-Rules and results are those of the plain `engine`. Beside its row in the trace a job takes 24 bytes, or 32 with an age
+Rules and results are those of the plain `engine`. Beside its row in the trace a job takes 25 bytes, or 33 with an age
 limit.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slurm_sns.errors import SnsError
-from slurm_sns.policies.matching.max_jobs import rules_of
-from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.cycle_kernel import bench_for
 from slurm_sns.policies.placement.kernel_arrays import (
     NOBODY,
@@ -23,11 +18,13 @@ from slurm_sns.policies.placement.kernel_arrays import (
     Queue,
     largest_number_of_takes,
 )
-from slurm_sns.policies.placement.kernel_input import kernel_nodes
-from slurm_sns.policies.placement.kernel_matching import kernel_rules
+from slurm_sns.policies.placement.kernel_input import kernel_nodes, slowdown_units
+from slurm_sns.policies.placement.kernel_matching import Rules, kernel_rules
 from slurm_sns.policies.placement.kernel_weights import ROWS, kernel_table
-from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, NodeArrays
+from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import open_all
+from slurm_sns.policies.placement.portfolio import has_profile
+from slurm_sns.sim.replay.backfilling_loop import advance_in_order, backfilling_for
 from slurm_sns.sim.replay.compiled_loop import (
     AGAIN_S,
     AGE_LIMIT_S,
@@ -37,90 +34,73 @@ from slurm_sns.sim.replay.compiled_loop import (
     STARTED,
     STATES,
     Cluster,
-    Cycles,
     Jobs,
     advance,
     room_for_cycles,
 )
-from slurm_sns.sim.results.metrics import CycleColumns, Metrics, Timings, measure_columns
+from slurm_sns.sim.results.run import Cycles, Run
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 #: `progress` is called after so many cycles.
 CYCLES_AT_A_TIME = 512
 
 
-class MoreDemands(NamedTuple):
-    """What the jobs of each kind demand of further resources on each of their nodes.
-
-    `amounts` has a row (cache ways, bandwidth) for each of the records' kinds; the nodes have these amounts in their
-    arrays. With `seen` False the resources must fit, but no heuristic looks at them.
-    """
-
-    amounts: NDArray[np.int64]
-    seen: bool = True
-
-
-@dataclass(frozen=True)
-class Replayed:
-    """When each job started and where, in the order of the records, and every cycle that ran."""
-
-    records: TraceArrays
-    start_s: NDArray[np.int64]
-    place: NDArray[np.int64]
-    spread: NDArray[np.int32]
-    cycles: Cycles
-
-    def nodes(self, job: int) -> Sequence[int]:
-        """The nodes of a job, by their index in the pool."""
-        count = self.records.kinds[self.records.kind[job]][0]
-        begin = int(self.place[job])
-        return [begin] if count == 1 else self.spread[begin : begin + count].tolist()
-
-    def metrics(self, node_arrays: NodeArrays, members: Sequence[str]) -> Metrics:
-        """The metrics; `members` are the portfolio in its order."""
-        records = self.records
-        held = np.array(
-            [[nodes * cores, nodes * memory_mb] for nodes, cores, memory_mb, _ in records.kinds], np.float64
-        )
-        timings = Timings(
-            records.submit_s.astype(np.float64),
-            self.start_s.astype(np.float64),
-            (self.start_s + records.run_s).astype(np.float64),
-            held.T[:, records.kind],
-        )
-        return measure_columns(timings, CycleColumns(self.cycles.waiting, self.cycles.winners), node_arrays, members)
-
-
 def replay(
     node_arrays: NodeArrays,
     records: TraceArrays,
-    parameters: MatchingParameters,
+    rules: Rules,
     *,
     interval_s: int,
     shares: Mapping[str, float] | None = None,
     age_limit_s: int | None = None,
-    more: MoreDemands | None = None,
+    only_cores_and_memory: bool = False,
     progress: Callable[[int], None] = lambda _started: None,
-) -> Replayed:
-    """Replay the trace; `progress` is called now and then with the number of jobs started.
+) -> Run:
+    """Replay the trace under a portfolio; `progress` is called now and then with the number of jobs started.
 
-    Jobs that have waited longer than `age_limit_s` go first, oldest first, and have capacity withheld for them. `more`
-    gives jobs demands of cache ways and bandwidth.
+    A project that `shares` does not name has share 1. Jobs that have waited longer than `age_limit_s` go first, oldest
+    first, and have capacity withheld for them. With `only_cores_and_memory` no heuristic looks at other demands, which
+    must fit nevertheless.
     """
-    cluster = cluster_of(node_arrays, records, parameters, shares or {}, more)
+    cluster = cluster_of(node_arrays, records, rules, shares or {}, only_cores_and_memory=only_cores_and_memory)
     if age_limit_s is not None:
         cluster = cluster._replace(aged=np.empty(len(records), np.int64))
         cluster.state[AGE_LIMIT_S] = age_limit_s
-    return to_the_end(records, cluster, lambda cycles: advance(cluster, cycles, interval_s), progress)
+    return to_the_end(records, cluster, rules.portfolio, lambda cycles: advance(cluster, cycles, interval_s), progress)
+
+
+def replay_in_order(
+    node_arrays: NodeArrays,
+    records: TraceArrays,
+    rules: Rules,
+    algorithm: int,
+    *,
+    interval_s: int,
+    shares: Mapping[str, float] | None = None,
+    progress: Callable[[int], None] = lambda _started: None,
+) -> Run:
+    """The same under FCFS, EASY or EASY_EXTRA_NODES, which place a job as the only member of the portfolio does."""
+    cluster = cluster_of(node_arrays, records, rules, shares or {})
+    backfilling = backfilling_for(cluster, records, algorithm)
+    return to_the_end(
+        records, cluster, (), lambda cycles: advance_in_order(cluster, backfilling, cycles, interval_s), progress
+    )
 
 
 def to_the_end(
     records: TraceArrays,
     cluster: Cluster,
+    members: Sequence[str],
     step: Callable[[Cycles], bool],
     progress: Callable[[int], None] = lambda _started: None,
-) -> Replayed:
-    """Repeat `step`, which fills the cycles that it is given and returns whether events are left."""
+) -> Run:
+    """Repeat `step`, which fills the cycles that it is given and returns whether events are left.
+
+    `members` are the portfolio, none for a pass without members.
+
+    Raises:
+        SnsError: jobs are left that never start.
+    """
     parts: list[Cycles] = []
     going_on = True
     while going_on:
@@ -131,95 +111,120 @@ def to_the_end(
     waiting = len(records) - int(cluster.state[STARTED])
     if waiting:
         raise SnsError(f"the simulation ended with {waiting} jobs that never started; this is a defect")
-    jobs = cluster.jobs
-    return Replayed(
-        records, jobs.start_s, jobs.place, jobs.spread, Cycles(*map(np.concatenate, zip(*parts, strict=True)))
-    )
+    jobs, by_choice = cluster.jobs, records.run_s_by_choice
+    run_s = by_choice[0] if len(by_choice) == 1 else by_choice[jobs.choice, np.arange(len(records))]
+    cycles = Cycles(*map(np.concatenate, zip(*parts, strict=True)))
+    return Run(records, jobs.start_s, jobs.start_s + run_s, jobs.choice, jobs.place, jobs.spread, cycles, members)
 
 
 def cluster_of(
     node_arrays: NodeArrays,
     records: TraceArrays,
-    parameters: MatchingParameters,
+    rules: Rules,
     shares: Mapping[str, float],
-    more: MoreDemands | None = None,
+    *,
+    only_cores_and_memory: bool = False,
 ) -> Cluster:
     """The cluster before anything has happened."""
-    problem = problem_of(node_arrays, records, parameters, more)
+    problem = problem_of(rules.unshared(node_arrays), records, rules, only_cores_and_memory=only_cores_and_memory)
     count, projects = len(records), len(records.projects)
-    bench = bench_for(problem, count, projects, largest_number_of_takes(node_arrays.capacity, problem.alternatives))
+    bench = bench_for(problem, count, projects, largest_number_of_takes(problem.nodes.capacity, problem.alternatives))
     open_all(bench.node_state)
     share = np.array([[shares.get(project, 1.0)] for project in records.projects])
     total = np.array([[node_arrays.total.cores, node_arrays.total.memory_mb]], dtype=np.float64)
+    # Moments that are no whole seconds cannot be compared as integers; the trace is in their order.
+    order = records.submit_s if records.submit_s.dtype == np.int64 else np.arange(count)
     queue = Queue(
         over_aged=np.zeros(0, np.int64),
         head=np.full(projects, NOBODY, np.int64),
         following=np.empty(count, np.int32),
         kind=records.kind,
         project=records.project,
-        order=records.submit_s,
+        order=order,
         whole=total * share,
         used=np.zeros((projects, 2), np.int64),
         withholds=np.ones(count, np.bool_),
     )
     state = np.zeros(STATES, np.int64)
     state[[AGAIN_S, AGE_LIMIT_S]] = NEVER
+    profiled = [has_profile(each) for each in records.choices] if problem.limits.for_profiled.any() else []
     return Cluster(
         bench=bench,
         queue=queue,
         tail=np.full(projects, NOBODY, np.int64),
         aged=np.zeros(0, np.int64),
-        jobs=_jobs(records, problem.alternatives),
+        jobs=_jobs(records, problem),
+        profiled=np.array(profiled, np.bool_),
         running=np.full(BUCKETS, NOBODY, np.int32),
         state=state,
     )
 
 
 def problem_of(
-    node_arrays: NodeArrays, records: TraceArrays, parameters: MatchingParameters, more: MoreDemands | None = None
+    node_arrays: NodeArrays, records: TraceArrays, rules: Rules, *, only_cores_and_memory: bool = False
 ) -> Problem:
-    """The tables of the kernel: each kind of job of a trace has one alternative."""
-    count = len(records.kinds)
-    demand = np.array([(cores, memory_mb) for _, cores, memory_mb, _ in records.kinds], dtype=np.int64)
-    rows, case = [CORES, MEMORY], np.zeros(count, np.int64)
-    if more is not None:
-        demand, rows = np.hstack([demand, more.amounts]), [CORES, MEMORY, WAYS, BANDWIDTH]
-        case = ((more.amounts > 0) @ np.array([1, 2])) * int(more.seen)
-    capacity = node_arrays.capacity[rows]
+    """The tables of the kernel. Where no job demands more than cores and memory they have no other resources."""
+    choices = [each for of_kind in records.choices for each in of_kind]
+    first = np.zeros(len(records.kinds) + 1, np.int64)
+    np.cumsum([len(each) for each in records.choices], out=first[1:])
+    demand = np.array([each.demand for each in choices], np.int64)
+    rows = slice(None) if demand[:, MEMORY + 1 :].any() else slice(MEMORY + 1)
+    numbers: dict[frozenset[str] | None, int] = {None: NOBODY}
+    sets = [numbers.setdefault(each, len(numbers) - 1) for each in records.allowed or [None] * len(records.kinds)]
+    masks = [node_arrays.allows(each) for each in numbers if each is not None]
+    columns = [
+        (each.nodes, each.exclusive, allowed)
+        for of_kind, allowed in zip(records.choices, sets, strict=True)
+        for each in of_kind
+    ]
+    distinct, alternative = np.unique(np.hstack([np.array(columns, np.int64), demand]), axis=0, return_inverse=True)
+    nodes, exclusive, allowed, *_ = distinct.T.copy()
+    demand = np.ascontiguousarray(distinct[:, 3:][:, rows])
+    more = demand[:, MEMORY + 1 :]
+    case = np.zeros(len(distinct), np.int64)
+    if more.size and not only_cores_and_memory:
+        case += (more[:, :2] > 0) @ np.array([1, 2])
     alternatives = AlternativeArrays(
-        nodes=np.array([nodes for nodes, *_ in records.kinds], dtype=np.int64),
+        nodes=nodes,
         demand=demand,
-        exclusive=np.zeros(count, np.bool_),
-        allowed=np.full(count, NOBODY, np.int64),
+        exclusive=exclusive.astype(np.bool_),
+        allowed=allowed,
         case=case,
-        simple=(demand[:, 2:] == 0).all(axis=1),
+        simple=~more.any(axis=1) & (exclusive == 0) & (allowed == NOBODY),
     )
     kinds = JobKinds(
-        first=np.arange(count + 1, dtype=np.int64),
-        alternative=np.arange(count, dtype=np.int64),
-        slowdown=np.zeros(count, np.int64),
-        own=np.array([ROWS.get(own, NOBODY) for *_, own in records.kinds], dtype=np.int64),
+        first=first,
+        alternative=alternative.ravel().astype(np.int64),
+        slowdown=np.array([slowdown_units(each) if rules.weighs else 0 for each in choices], np.int64),
+        own=np.array([ROWS.get(own, NOBODY) for *_, own in records.kinds], np.int64),
     )
-    nodes = kernel_nodes(node_arrays.with_capacity(capacity), np.zeros((0, capacity.shape[1]), np.bool_))
+    capacity = np.ascontiguousarray(node_arrays.capacity[rows])
+    scores = kernel_table(rules.beta)
     own = {int(row) for row in kinds.own if row != NOBODY}
-    scores = kernel_table()
-    rules = kernel_rules(rules_of(parameters), scores, own, sorted({int(each) for each in case}))
-    return Problem(nodes, alternatives, kinds, scores, rules)
+    return Problem(
+        kernel_nodes(node_arrays.with_capacity(capacity), np.array(masks, np.bool_).reshape(-1, capacity.shape[1])),
+        alternatives,
+        kinds,
+        scores,
+        kernel_rules(rules, scores, own, sorted({int(each) for each in case})),
+    )
 
 
-def _jobs(records: TraceArrays, alternatives: AlternativeArrays) -> Jobs:
+def _jobs(records: TraceArrays, problem: Problem) -> Jobs:
     """The jobs before any has started; jobs on several nodes have their places in `spread`."""
-    count = len(records)
-    nodes = alternatives.nodes[records.kind]
+    count, kinds = len(records), problem.kinds
+    most_nodes = np.maximum.reduceat(problem.alternatives.nodes[kinds.alternative], kinds.first[:-1])
+    nodes = most_nodes[records.kind]
     several = np.where(nodes > 1, nodes, 0)
     ends = np.cumsum(several)
     links = np.empty(count, np.int32)
     return Jobs(
         submit_s=records.submit_s,
-        run_s=records.run_s,
+        run_s=records.run_s_by_choice,
         start_s=np.full(count, NEVER, np.int64),
+        choice=np.zeros(count, np.int8),
         place=ends - several,
-        spread=np.empty(int(ends[-1]), np.int32),
+        spread=np.zeros(int(ends[-1]), np.int32),
         previous=links,
         next_ending=links,
     )

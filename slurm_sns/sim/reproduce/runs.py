@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.errors import SnsError
+from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import AUTHORS_PORTFOLIO, PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce.kept import forget, keep
 from slurm_sns.sim.reproduce.work import ReportProgress, Workers, no_report
+from slurm_sns.sim.results.metrics import measure
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
@@ -236,9 +238,8 @@ def _run_pool(piece: Piece) -> None:
         generate(generated, scale=sweep.scale, seed=seed, days=sweep.days), pool, sweep.beta_of(name, beta)
     )
     for policy in sweep.missing(name, beta, seed):
-        members = POLICIES[policy]
         began = time.perf_counter()
-        replayed = replay(pool, records, sweep.parameters(policy, len(records)), interval_s=INTERVAL_S)
+        replayed = replay(pool, records, rules_of(sweep.parameters(policy, len(records))), interval_s=INTERVAL_S)
         took_s = time.perf_counter() - began
-        result = {"jobs": len(records), "wall_s": took_s, **asdict(replayed.metrics(pool, members))}
+        result = {"jobs": len(records), "wall_s": took_s, **asdict(measure(replayed, pool))}
         keep(sweep.path(name, beta, policy, seed), result)

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, held
-from slurm_sns.sim.engine.event_loop import SimulationOutcome
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
+from slurm_sns.sim.results.run import Cycles, Run
 
 #: Turnaround and run times below this count as this much; otherwise very short jobs would decide the maximum.
 STRETCH_BOUND_S = 30
@@ -55,34 +55,14 @@ class Timings(NamedTuple):
     held: Column  #: (2, jobs)
 
 
-class CycleColumns(NamedTuple):
-    """Of each cycle: how many jobs waited, and a bit for each member that had the most matches."""
-
-    waiting: NDArray[np.int64]
-    winners: NDArray[np.int64]
-
-
-def measure(outcome: SimulationOutcome, node_arrays: NodeArrays, members: Sequence[str]) -> Metrics:
-    """The metrics of one run of the plain engine; `members` are the portfolio in its order."""
-    placements = outcome.placements
-    timings = Timings(
-        np.array([placed.job.submit_s for placed in placements], dtype=np.float64),
-        np.array([placed.start_s for placed in placements], dtype=np.float64),
-        np.array([placed.end_s for placed in placements], dtype=np.float64),
-        np.array(
-            [held(node_arrays.capacity, placed.alternative, placed.nodes)[:2] for placed in placements], np.float64
-        ).T,
-    )
-    bit = {member: 1 << at for at, member in enumerate(members)}
-    cycles = CycleColumns(
-        np.array([cycle.waiting for cycle in outcome.cycles], dtype=np.int64),
-        np.array([sum(bit.get(winner, 0) for winner in cycle.winners) for cycle in outcome.cycles], dtype=np.int64),
-    )
-    return measure_columns(timings, cycles, node_arrays, members)
-
-
-def measure_columns(timings: Timings, cycles: CycleColumns, node_arrays: NodeArrays, members: Sequence[str]) -> Metrics:
+def measure(run: Run, node_arrays: NodeArrays) -> Metrics:
     """The metrics of one run."""
+    submit, start, end = (column.astype(np.float64) for column in (run.records.submit_s, run.start_s, run.end_s))
+    return measure_jobs(Timings(submit, start, end, run.held(node_arrays)), run.cycles, node_arrays, run.members)
+
+
+def measure_jobs(timings: Timings, cycles: Cycles, node_arrays: NodeArrays, members: Sequence[str]) -> Metrics:
+    """The same from its parts."""
     submit, start, end, taken = timings
     run = end - start
     first, last = float(submit.min()), float(submit.max())

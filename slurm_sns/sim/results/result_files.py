@@ -2,18 +2,24 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.model import Alternative
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.sim.engine.event_loop import SimulationOutcome
+from slurm_sns.sim.results.run import Run
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 
 JOBS_HEADER = "job_id,submit_s,start_s,end_s,nodes,cores,mem_gb,ways,bandwidth_gbps,scale\n"
 CYCLES_HEADER = "time_s,waiting,started,chosen,winners\n"
+#: How many jobs are converted to text at a time.
+PART = 1 << 16
 
 
 def require_directory(directory: Path) -> None:
@@ -32,12 +38,7 @@ def require_directory(directory: Path) -> None:
 
 
 def write_results(
-    directory: Path,
-    outcome: SimulationOutcome,
-    node_arrays: NodeArrays,
-    summary: Mapping[str, Any],
-    *,
-    spreads: bool = False,
+    directory: Path, run: Run, node_arrays: NodeArrays, summary: Mapping[str, Any], *, spreads: bool = False
 ) -> None:
     """Write jobs.csv, cycles.csv and summary.json; each appears whole, and none before all are on the disk.
 
@@ -47,8 +48,8 @@ def write_results(
         SnsError: a file cannot be written.
     """
     texts: dict[str, Iterable[str]] = {
-        "jobs.csv": chain([JOBS_HEADER], _job_lines(outcome, node_arrays, spreads=spreads)),
-        "cycles.csv": chain([CYCLES_HEADER], _cycle_lines(outcome)),
+        "jobs.csv": chain([JOBS_HEADER], _job_lines(run, node_arrays.names, spreads=spreads)),
+        "cycles.csv": chain([CYCLES_HEADER], _cycle_lines(run)),
         "summary.json": iter([json.dumps(summary, indent=2) + "\n"]),
     }
     write_files(directory, texts)
@@ -77,19 +78,40 @@ def write_files(directory: Path, texts: Mapping[str, Iterable[str]]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _job_lines(outcome: SimulationOutcome, node_arrays: NodeArrays, *, spreads: bool) -> Iterator[str]:
+def _job_lines(run: Run, names: Sequence[str], *, spreads: bool) -> Iterator[str]:
     """Ways and bandwidth are empty where a job demands none, the scale where the policy uses none."""
-    for placed in outcome.placements:
-        job, demand = placed.job, placed.alternative.demand
-        nodes = "+".join(node_arrays.names[node] for node in placed.nodes)
-        memory = gigabytes(demand.memory_mb)
-        shared = f"{demand.ways or ''},{demand.bandwidth_gbps or ''},{placed.alternative.scale if spreads else ''}"
-        yield f"{job.id},{job.submit_s},{placed.start_s},{placed.end_s},{nodes},{demand.cores},{memory},{shared}\n"
+    records = run.records
+    sizes = [[_size(each, spreads=spreads) for each in of_kind] for of_kind in records.choices]
+    is_single = [all(each.nodes == 1 for each in of_kind) for of_kind in records.choices]
+    times = (_as_text(column) for column in (records.submit_s, run.start_s, run.end_s))
+    columns = (records.identity, *times, run.place, records.kind, run.choice)
+    for begin in range(0, len(records), PART):
+        rows = zip(*(column[begin : begin + PART].tolist() for column in columns), strict=True)
+        for job, (identity, submit, start, end, place, kind, choice) in enumerate(rows, start=begin):
+            nodes = names[place] if is_single[kind] else "+".join(names[node] for node in run.nodes(job))
+            yield f"{identity},{submit},{start},{end},{nodes},{sizes[kind][choice]}"
 
 
-def _cycle_lines(outcome: SimulationOutcome) -> Iterator[str]:
-    for cycle in outcome.cycles:
-        yield f"{cycle.time_s},{cycle.waiting},{cycle.started},{cycle.chosen},{'+'.join(cycle.winners)}\n"
+def _size(alternative: Alternative, *, spreads: bool) -> str:
+    """What a job holds on each of its nodes, and its scale: the end of a line."""
+    demand, scale = alternative.demand, alternative.scale if spreads else ""
+    shared = f"{demand.ways or ''},{demand.bandwidth_gbps or ''}"
+    return f"{demand.cores},{gigabytes(demand.memory_mb)},{shared},{scale}\n"
+
+
+def _as_text(seconds: NDArray[Any]) -> NDArray[Any]:
+    """Whole seconds without decimals, others to the nanosecond."""
+    if seconds.dtype == np.int64:
+        return seconds
+    return np.array([int(each) if each.is_integer() else round(each, 9) for each in seconds.tolist()], dtype=object)
+
+
+def _cycle_lines(run: Run) -> Iterator[str]:
+    winners: dict[int, str] = {}
+    for time_s, waiting, started, chosen, bits in zip(*(each.tolist() for each in run.cycles), strict=True):
+        if bits not in winners:
+            winners[bits] = "+".join(member for at, member in enumerate(run.members) if bits >> at & 1)
+        yield f"{time_s},{waiting},{started},{run.members[chosen] if chosen >= 0 else ''},{winners[bits]}\n"
 
 
 def gigabytes(memory_mb: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays, amounts
 from slurm_sns.sim.traces.csv_table import Table, read_table
 from slurm_sns.sim.traces.files import STANDARD_INPUT, read_text
@@ -21,7 +21,7 @@ from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, can_run
 from slurm_sns.sim.traces.nodes_csv import MOST_NODES
 from slurm_sns.sim.traces.programs_csv import header_of
 from slurm_sns.sim.traces.read_trace import read_records
-from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE, Trace, TraceJob
+from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 COLUMNS = ("job_id", "submit_s", "run_s", "tasks", "cpu_need", "memory_need")
@@ -61,27 +61,34 @@ def has_tasks(name: str) -> bool:
     return name != STANDARD_INPUT and "tasks" in header_of(name)
 
 
-def on_whole_nodes(name: str, workload: FluidWorkload, node_arrays: NodeArrays) -> Trace:
-    """The jobs of the file `name` as a batch scheduler runs them: each task has a node of its own.
+def on_whole_nodes(workload: FluidWorkload, node_arrays: NodeArrays) -> TraceArrays:
+    """The jobs as a batch scheduler runs them: each task has a node of its own.
 
-    `node_arrays` are the true nodes.
+    `node_arrays` are the true nodes. Times are integers if they all are whole seconds.
 
     Raises:
-        BadInput: no job is left, or nodes have so little memory that they count as full.
+        BadInput: nodes have so little memory that they count as full.
     """
     least_mb = int(node_arrays.capacity[MEMORY].min())
     if least_mb < SMALLEST_MEMORY_MB:
         raise BadInput(f"nodes have {least_mb} MiB; valid with fcfs and easy: {SMALLEST_MEMORY_MB} or more")
     trace, demand = workload.trace, Resources(*node_arrays.capacity[:, 0].tolist())
-    columns = (trace.identity, trace.submit_s, trace.run_s, trace.tasks)
-    jobs: list[TraceJob] = []
-    for identity, submit, run, tasks in zip(*(column.tolist() for column in columns), strict=True):
-        submit_s, run_s = _whole(submit), _whole(run)
-        alternative = Alternative(tasks, demand, exclusive=True)
-        job = Job(identity, submit_s, (alternative,), (len(jobs),), expected_run_s=run_s)
-        jobs.append(TraceJob(job, run_s))
-    dropped = Counter(trace.dropped)
-    return Trace.of(name, jobs, dropped, node_arrays)
+    sizes, kind = np.unique(trace.tasks, return_inverse=True)
+    choices = [(Alternative(tasks, demand, exclusive=True),) for tasks in sizes.tolist()]
+    are_whole = all((times == np.floor(times)).all() for times in (trace.submit_s, trace.run_s))
+    submit_s, run_s = (times.astype(np.int64) if are_whole else times for times in (trace.submit_s, trace.run_s))
+    return TraceArrays(
+        trace.identity,
+        submit_s,
+        run_s,
+        kind.astype(np.int32).ravel(),
+        np.zeros(len(trace), np.int32),
+        [(tasks, demand.cores, demand.memory_mb, "") for tasks in sizes.tolist()],
+        [""],
+        dict(trace.dropped),
+        workload.unsorted,
+        given_choices=choices,
+    )
 
 
 def of_records(records: TraceArrays) -> FluidTrace:
@@ -145,11 +152,6 @@ def _parts(table: Table, column: str, least: int) -> np.ndarray:
         row = int(np.argmax(wrong))
         raise table.error(row, column, table.cells[column][row], f"a number from {least / PARTS:g} to 1")
     return parts
-
-
-def _whole(seconds: float) -> int | float:
-    """The same number, as an integer where it is one."""
-    return int(seconds) if seconds.is_integer() else seconds
 
 
 def _scaled(submit_s: np.ndarray, load_factor: float) -> np.ndarray:

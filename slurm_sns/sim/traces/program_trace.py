@@ -7,11 +7,13 @@ own geometry. Under CE all jobs run on empty nodes.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
+import numpy as np
+
 from slurm_sns.errors import BadInput, Infeasible
-from slurm_sns.model import Alternative, Job
+from slurm_sns.model import Alternative
 from slurm_sns.policies.base import JobRequest, MakeAlternatives, Request
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.request import compact
@@ -20,23 +22,42 @@ from slurm_sns.policies.registry import specification
 from slurm_sns.policies.specification import GeometryChoice
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.engine.spreading_policies import policy_of
-from slurm_sns.sim.progress.authors_model import AuthorsModel, Runs
+from slurm_sns.sim.progress.authors_model import AuthorsModel, Runs, time_factor
 from slurm_sns.sim.traces.files import read_text
 from slurm_sns.sim.traces.programs_csv import ProgramJob, header_of, read_program_jobs
-from slurm_sns.sim.traces.read_trace import read_trace
-from slurm_sns.sim.traces.trace import TOO_LARGE, JobMaker, Trace, TraceJob
-
-Alternatives = tuple[Alternative, ...]
+from slurm_sns.sim.traces.read_trace import read_records
+from slurm_sns.sim.traces.trace import TOO_LARGE, Trace
+from slurm_sns.sim.traces.trace_arrays import Alternatives, TraceArrays, of_kinds
 
 
 @dataclass(frozen=True)
 class ProgramTrace:
-    """A trace, how long its jobs run, how many of them have no profile, and the lines of those that have one."""
+    """A trace, and the lines of its jobs that have a profile.
 
-    trace: Trace
-    model: AuthorsModel
-    without_profile: int
+    `exact_run_s` are the run times under CE as the file has them, and `runs` those of the profiles, both by job; a job
+    that `runs` does not name has no profile.
+    """
+
+    records: TraceArrays
+    parameters: SpreadingParameters
+    exact_run_s: Mapping[int, float]
+    runs: Mapping[int, Runs] = field(default_factory=dict)
     profiled: tuple[ProgramJob, ...] = ()
+
+    @property
+    def without_profile(self) -> int:
+        """How many jobs have no profile."""
+        return len(self.records) - len(self.runs)
+
+    @cached_property
+    def trace(self) -> Trace:
+        """The jobs as values."""
+        return self.records.trace()
+
+    @cached_property
+    def model(self) -> AuthorsModel:
+        """How long the jobs run."""
+        return AuthorsModel(self.exact_run_s, self.runs, self.parameters)
 
 
 @dataclass(frozen=True)
@@ -65,12 +86,12 @@ class TraceReader:
             if self.user_estimates:
                 raise BadInput(f"{name}: a CSV has no time limits; valid with user estimates: SWF")
             return self.of_programs(name, read_program_jobs(name, read_text(name), limit), load_factor=load_factor)
-        trace = read_trace(
+        records = read_records(
             name, self.node_arrays, load_factor=load_factor, limit=limit, user_estimates=self.user_estimates
         )
         is_swf = "job_id" not in header
         spreads = is_swf and specification(self.policy).geometry is GeometryChoice.ANY_SCALE
-        return self._without_programs(trace, self._spread if spreads else self._own_geometry)
+        return self._without_programs(records, self._spread if spreads else self._own_geometry)
 
     def of_programs(self, name: str, lines: Iterable[ProgramJob], *, load_factor: float = 1.0) -> ProgramTrace:
         """The trace of these jobs; `name` stands for it in errors.
@@ -78,11 +99,11 @@ class TraceReader:
         Raises:
             BadInput: no job is left.
         """
-        maker, dropped = JobMaker(load_factor), Counter[str]()
-        jobs: list[TraceJob] = []
-        run_s: dict[int, float] = {}
-        runs: dict[int, Runs] = {}
-        profiled: list[ProgramJob] = []
+        dropped = Counter[str]()
+        kinds: dict[tuple[Alternatives, str, int], int] = {}
+        runs_of: list[Runs] = []
+        kept: list[ProgramJob] = []
+        kind: list[int] = []
         alternatives_of = cache(self._alternatives_for)
         for line in lines:
             program = self.programs.get(line.program)
@@ -91,23 +112,36 @@ class TraceReader:
             except Infeasible:
                 dropped[TOO_LARGE] += 1
                 continue
-            alternative = alternatives[0]
-            made = maker.job(
-                line.identity,
-                line.submit_s,
-                line.run_s,
-                nodes=alternative.nodes,
-                cores=alternative.demand.cores,
-                memory_mb=alternative.demand.memory_mb,
-            )
-            jobs.append(replace(made, job=replace(made.job, alternatives=alternatives)))
-            run_s[line.identity] = line.run_s
-            runs[line.identity] = self._runs(program, line.processes)
-            if runs[line.identity]:
-                profiled.append(line)
-        trace = Trace.of(name, jobs, dropped, self.node_arrays)
-        without = sum(not runs[each.job.id] for each in trace.jobs)
-        return ProgramTrace(trace, AuthorsModel(run_s, runs, self.parameters), without, tuple(profiled))
+            # Jobs of one kind also take the same times in their alternatives, compared with the first.
+            number = kinds.setdefault((alternatives, line.program, line.processes), len(kinds))
+            if number == len(runs_of):
+                runs_of.append(self._runs(program, line.processes))
+            kept.append(line)
+            kind.append(number)
+        records = of_kinds(
+            name,
+            self.node_arrays,
+            [alternatives for alternatives, _, _ in kinds],
+            np.array(kind, np.int32),
+            identity=np.array([line.identity for line in kept], np.int64),
+            submit_s=np.array([line.submit_s for line in kept], np.float64),
+            run_s=np.array([line.run_s for line in kept], np.float64),
+            run_factors=[
+                [time_factor(runs, alternative, self.parameters) for alternative in alternatives]
+                for (alternatives, _, _), runs in zip(kinds, runs_of, strict=True)
+            ],
+            load_factor=load_factor,
+            dropped=dropped,
+        )
+        there = set(records.identity.tolist())
+        of_line = [(line, runs_of[number]) for line, number in zip(kept, kind, strict=True) if line.identity in there]
+        return ProgramTrace(
+            records,
+            self.parameters,
+            {line.identity: line.run_s for line, _ in of_line},
+            {line.identity: runs for line, runs in of_line if runs},
+            tuple(line for line, runs in of_line if runs),
+        )
 
     @cached_property
     def _make_alternatives(self) -> MakeAlternatives:
@@ -122,29 +156,22 @@ class TraceReader:
             return {}
         return program.at(processes, nearest=self.parameters.one_profile_for_all_sizes)
 
-    def _without_programs(self, trace: Trace, alternatives: Callable[[Job], Alternatives]) -> ProgramTrace:
-        alternatives_of: dict[Alternatives, Alternatives] = {}
-        jobs = []
-        for each in trace.jobs:
-            known = alternatives_of.get(each.job.alternatives)
-            if known is None:
-                known = alternatives_of[each.job.alternatives] = alternatives(each.job)
-            jobs.append(replace(each, job=replace(each.job, alternatives=known)))
-        run_s = {each.job.id: float(each.run_s) for each in jobs}
-        model = AuthorsModel(run_s, {}, self.parameters)
-        return ProgramTrace(replace(trace, jobs=tuple(jobs)), model, len(jobs))
+    def _without_programs(
+        self, records: TraceArrays, alternatives: Callable[[Alternative], Alternatives]
+    ) -> ProgramTrace:
+        given = [alternatives(own) for (own,) in records.choices]
+        run_s = dict(zip(records.identity.tolist(), records.run_s.astype(np.float64).tolist(), strict=True))
+        return ProgramTrace(replace(records, given_choices=given), self.parameters, run_s)
 
-    def _own_geometry(self, job: Job) -> Alternatives:
-        (own,) = job.alternatives
+    def _own_geometry(self, own: Alternative) -> Alternatives:
         return self._make_alternatives(JobRequest(own), self.node_arrays.types).alternatives
 
-    def _spread(self, job: Job) -> Alternatives:
+    def _spread(self, own: Alternative) -> Alternatives:
         """The alternatives for as many processes as the job has cores, with its memory per core."""
-        (own,) = job.alternatives
         cores = own.demand.cores
         request = Request(own.nodes * cores, memory_per_cpu_mb=-(-own.demand.memory_mb // cores))
         try:
             return self._make_alternatives(JobRequest(own, request), self.node_arrays.types).alternatives
         except Infeasible:
             # The memory per core, rounded up, exceeds the nodes' memory: the job keeps its geometry.
-            return job.alternatives
+            return (own,)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import compress
 from typing import Any
 
@@ -12,14 +13,18 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.policies.placement.job_size import fits_ever
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE, Trace, TraceJob, half_up
 
 Integers = NDArray[np.int64]
 Column = NDArray[np.float64]
+#: Seconds: integers, or floats where some are no whole ones.
+Moments = NDArray[Any]
 
 #: (nodes, cores, memory in MiB on each, own heuristic or "")
 Kind = tuple[int, int, int, str]
+Alternatives = tuple[Alternative, ...]
 
 
 @dataclass(frozen=True)
@@ -29,46 +34,70 @@ class TraceArrays:
     `kind` and `project` are positions in `kinds` and `projects` (which are in the order of their names). `unsorted`:
     how many jobs of the file were submitted earlier than a job on a line above. `limit_s` are the time limits that the
     owners asked for, 0 where there is none; None if they were not read.
+
+    `given_choices` are the alternatives that a policy gave to the jobs of each kind, best first, and `run_s_in` the run
+    times in each of them, shape (alternatives, jobs). None: one alternative, the job's own size, and the same run time
+    in all. `allowed` are the names of the nodes that the jobs of each kind may use, None for all.
     """
 
     identity: Integers
-    submit_s: Integers
-    run_s: Integers
+    submit_s: Moments
+    run_s: Moments
     kind: NDArray[np.int32]
     project: NDArray[np.int32]
     kinds: Sequence[Kind]
     projects: Sequence[str]
     dropped: dict[str, int]
     unsorted: int = 0
-    limit_s: Integers | None = None
+    limit_s: Moments | None = None
+    given_choices: Sequence[Alternatives] | None = None
+    run_s_in: Moments | None = None
+    allowed: Sequence[frozenset[str] | None] | None = None
 
     def __len__(self) -> int:
         return len(self.identity)
 
-    def alternatives(self) -> list[Alternative]:
-        """The alternative in which the jobs of each kind run."""
-        return [Alternative(nodes, Resources(cores, memory_mb)) for nodes, cores, memory_mb, _ in self.kinds]
+    @cached_property
+    def choices(self) -> Sequence[Alternatives]:
+        """The alternatives of the jobs of each kind, best first."""
+        if self.given_choices is not None:
+            return self.given_choices
+        return [(Alternative(nodes, Resources(cores, memory_mb)),) for nodes, cores, memory_mb, _ in self.kinds]
+
+    @cached_property
+    def run_s_by_choice(self) -> Moments:
+        """The run times in each alternative, shape (alternatives, jobs)."""
+        if self.run_s_in is not None:
+            return self.run_s_in
+        return np.tile(self.run_s, (max(map(len, self.choices)), 1))
+
+    @property
+    def expected_s(self) -> Moments:
+        """How long each job is expected to run in an alternative of slowdown 1, 0 where nothing is known.
+
+        Until its time limit; if the limits were not read, its run time is known beforehand.
+        """
+        return self.run_s if self.limit_s is None else self.limit_s
 
     def trace(self) -> Trace:
-        """The trace as values, for the event engine.
-
-        A job is expected to run until its time limit. If the limits were not read, its run time is known beforehand.
-        """
-        alternatives = [(alternative,) for alternative in self.alternatives()]
-        expected = self.run_s if self.limit_s is None else self.limit_s
-        rows = zip(self.identity, self.submit_s, self.run_s, self.kind, self.project, expected, strict=True)
+        """The trace as values, for the event engine."""
+        alternatives, expected = self.choices, self.expected_s
+        allowed = self.allowed or [None] * len(self.kinds)
+        columns = (self.identity, self.submit_s, self.run_s, self.kind, self.project, expected)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
         jobs = tuple(
             TraceJob(
                 Job(
-                    id=int(identity),
-                    submit_s=int(submit_s),
+                    id=identity,
+                    submit_s=submit_s,
                     alternatives=alternatives[kind],
-                    order=(int(submit_s),),
+                    order=(submit_s,),
                     project=self.projects[project],
                     heuristic=self.kinds[kind][3] or None,
-                    expected_run_s=int(expected_run_s) or None,
+                    allowed=allowed[kind],
+                    expected_run_s=expected_run_s or None,
                 ),
-                int(run_s),
+                run_s,
             )
             for identity, submit_s, run_s, kind, project, expected_run_s in rows
         )
@@ -179,6 +208,78 @@ class RecordBuilder:
             self._projects.setdefault("", 0)
             return np.zeros(count, dtype=np.int32)
         return np.array([self._projects.setdefault(each, len(self._projects)) for each in project], dtype=np.int32)
+
+
+def of_values(trace: Trace) -> TraceArrays:
+    """The arrays of a trace of values, whose jobs are in the order of their submits."""
+    kinds: dict[tuple[Alternatives, frozenset[str] | None, str], int] = {}
+    kind = [
+        kinds.setdefault((each.job.alternatives, each.job.allowed, each.job.heuristic or ""), len(kinds))
+        for each in trace.jobs
+    ]
+    projects = sorted({each.job.project for each in trace.jobs})
+    numbers = {project: number for number, project in enumerate(projects)}
+    return TraceArrays(
+        np.array([each.job.id for each in trace.jobs], np.int64),
+        np.array([each.job.submit_s for each in trace.jobs]),
+        np.array([each.run_s for each in trace.jobs]),
+        np.array(kind, np.int32),
+        np.array([numbers[each.job.project] for each in trace.jobs], np.int32),
+        [(first.nodes, first.demand.cores, first.demand.memory_mb, own) for (first, *_), _, own in kinds],
+        projects,
+        trace.dropped,
+        limit_s=np.array([each.job.expected_run_s or 0 for each in trace.jobs]),
+        given_choices=[alternatives for alternatives, _, _ in kinds],
+        allowed=[allowed for _, allowed, _ in kinds],
+    )
+
+
+def of_kinds(
+    name: str,
+    node_arrays: NodeArrays,
+    choices: Sequence[Alternatives],
+    kind: NDArray[np.int32],
+    *,
+    identity: Integers,
+    submit_s: Column,
+    run_s: Column,
+    run_factors: Sequence[Sequence[float]],
+    load_factor: float,
+    dropped: Counter[str],
+) -> TraceArrays:
+    """A trace of jobs whose alternatives are known by kind; `kind` is each job's position in `choices`.
+
+    `run_factors` says of each alternative by how much the run time differs from `run_s`. Jobs whose first alternative
+    the nodes could never hold are dropped.
+
+    Raises:
+        BadInput: no job is left.
+    """
+    possible = np.array([fits_ever(node_arrays, first) for first, *_ in choices], np.bool_)
+    kept = possible[kind] if len(kind) else np.zeros(0, np.bool_)
+    dropped[TOO_LARGE] += int(len(kept) - np.count_nonzero(kept))
+    reasons = {reason: count for reason, count in sorted(dropped.items()) if count}
+    if not kept.any():
+        told = ", ".join(f"{count} {reason}" for reason, count in reasons.items()) or "it has none"
+        raise BadInput(f"{name}: no job can run on these nodes: {told}")
+    arrivals = _arrivals(submit_s, load_factor)
+    rows = np.flatnonzero(kept)
+    rows = rows[np.argsort(arrivals[rows], kind="stable")]
+    kind, run_s = kind[rows], run_s[rows]
+    most = max(map(len, choices))
+    factors = np.array([[*of_kind, *[of_kind[-1]] * (most - len(of_kind))] for of_kind in run_factors]).T
+    return TraceArrays(
+        identity[rows],
+        arrivals[rows],
+        _whole_seconds(run_s),
+        kind,
+        np.zeros(len(rows), np.int32),
+        [(first.nodes, first.demand.cores, first.demand.memory_mb, "") for first, *_ in choices],
+        [""],
+        reasons,
+        given_choices=choices,
+        run_s_in=np.ascontiguousarray(_whole_seconds(run_s * factors[:, kind])),
+    )
 
 
 def _whole_seconds(seconds: Column) -> Integers:

@@ -4,11 +4,12 @@ from math import inf
 
 import pytest
 from clusters import GB, job, node, placed
+from oracles.batch.expected_times import end_if_started, expected_end_s
+from oracles.batch.policies import easy
 
 from slurm_sns.model import ActiveJob, ActiveState, Alternative, Plan, Resources, Snapshot
-from slurm_sns.policies.baselines.expected_times import end_if_started, expected_end_s, expected_run_s
+from slurm_sns.policies.baselines.expected_times import expected_run_s
 from slurm_sns.policies.baselines.parameters import EasyParameters
-from slurm_sns.policies.combined.batch import easy
 
 WHOLE = Resources(4, 32 * GB)
 

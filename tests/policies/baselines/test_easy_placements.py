@@ -2,12 +2,12 @@
 
 import pytest
 from clusters import job, node, placed
+from oracles.batch.policies import easy
 from programs import GB, PAPER_NODE, alternatives_of, paper_nodes, program
 
 from slurm_sns.model import ActiveJob, ActiveState, Alternative, Resources, Snapshot
 from slurm_sns.policies.base import JobRequest, NodeType, Request
 from slurm_sns.policies.baselines.parameters import EasyParameters
-from slurm_sns.policies.combined.batch import easy
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 from clusters import GB, job, node, placed
+from oracles.batch.policies import fcfs
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Project, Resources, Snapshot
 from slurm_sns.policies.base import JobRequest
 from slurm_sns.policies.baselines.parameters import BatchParameters
-from slurm_sns.policies.combined.batch import fcfs
 
 FOUR = tuple(map(node, "abcd"))
 

@@ -6,6 +6,7 @@ import pytest
 from clusters import GB, regions
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.portfolio import plainly
 
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.matching.max_jobs import max_jobs
@@ -154,7 +155,7 @@ def test_capacity_withheld_for_the_head_is_not_given_away(listed, cores, others)
 @given(snapshots(), parameters())
 def test_remembering_failed_shapes_changes_no_schedule(snapshot, given_parameters):
     """Against a cycle that tries every job: the shortcut is exact."""
-    plain = max_jobs(given_parameters).plainly()
+    plain = plainly(max_jobs(given_parameters))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FailedShapes, "cover", lambda *_: False)
         without = plain.plan(snapshot)

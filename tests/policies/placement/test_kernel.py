@@ -8,6 +8,7 @@ import pytest
 from clusters import GB, job, node, placed, plan, regions
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.portfolio import plainly
 
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
 from slurm_sns.node_lists import folded
@@ -100,14 +101,14 @@ def spreading():
 @pytest.fixture
 def kernel_alone(monkeypatch):
     """The kernel alone: a fall back to the twin fails."""
-    monkeypatch.setattr(Portfolio, "schedule_plainly", None)
+    monkeypatch.setattr(Portfolio, "_schedule_plainly", None)
 
 
 @pytest.mark.long
 @settings(max_examples=300)
 @given(snapshots(), parameters())
 def test_kernel_and_twin_make_the_same_plan(snapshot, chosen):
-    assert max_jobs(chosen).plan(snapshot) == max_jobs(chosen).plainly().plan(snapshot)
+    assert max_jobs(chosen).plan(snapshot) == plainly(max_jobs(chosen)).plan(snapshot)
 
 
 @pytest.mark.long
@@ -115,10 +116,10 @@ def test_kernel_and_twin_make_the_same_plan(snapshot, chosen):
 @given(snapshots(), parameters(), spreading())
 def test_each_job_has_the_same_explanation_by_what_kernel_and_twin_wrote_down(snapshot, chosen, sns):
     for policy in (max_jobs(chosen), combined(chosen, sns, portfolio=chosen.portfolio)):
-        plan, plainly = policy.plan(snapshot), policy.plainly().plan(snapshot)
+        plan, by_twin = policy.plan(snapshot), plainly(policy).plan(snapshot)
         for each in snapshot.waiting:
             explanation = policy.explain(snapshot, plan, each.id)
-            assert explanation == policy.explain(snapshot, plainly, each.id)
+            assert explanation == policy.explain(snapshot, by_twin, each.id)
             chose = next((row for row in explanation.considered if row.name == plan.report.chosen), None)
             nodes = next((start.nodes for start in plan.starts if start.job_id == each.id), None)
             assert chose is None or nodes is None or chose.outcome == f"on {folded(nodes)}"
@@ -130,7 +131,7 @@ def test_each_job_has_the_same_explanation_by_what_kernel_and_twin_wrote_down(sn
 def test_kernel_and_twin_make_the_same_combined_plan(snapshot, chosen, sns):
     both = combined(chosen, sns, portfolio=chosen.portfolio)
 
-    assert both.plan(snapshot) == both.plainly().plan(snapshot)
+    assert both.plan(snapshot) == plainly(both).plan(snapshot)
 
 
 @pytest.mark.long
@@ -141,7 +142,7 @@ def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(
     listed = data.draw(nodes())
     node_arrays, free = NodeArrays.of(listed), amounts([node.free for node in listed])
     both = combined(chosen, sns, portfolio=chosen.portfolio)
-    ours, theirs = both, both.plainly()
+    ours, theirs = both, plainly(both)
     for _ in range(4):
         queue = WaitingQueue.of(data.draw(queues(node_arrays.names)), {})
         schedules = [policy.schedule(node_arrays, free, queue) for policy in (ours, theirs)]
@@ -157,7 +158,7 @@ def test_sizes_never_met_before_come_with_each_pass():
     """On the same nodes, the kernel's tables are replaced by larger ones again and again."""
     node_arrays = NodeArrays.of([node(f"n{at}", cores=8, gb=16 + at % 7) for at in range(30)])
     free, parameters = node_arrays.capacity.copy(), MatchingParameters(("worse-fit-memory", "mix-fit"), queue_depth=100)
-    ours, theirs = max_jobs(parameters), max_jobs(parameters).plainly()
+    ours, theirs = max_jobs(parameters), plainly(max_jobs(parameters))
     for number in range(6):
         sizes = [(1 + at % 3, (1024 + 64 * number + at) / GB, 1 + at % 2) for at in range(60)]
         queue = WaitingQueue.of([job(at, *size) for at, size in enumerate(sizes)], {})
@@ -173,7 +174,7 @@ def test_several_threads_may_ask_one_policy():
     snapshots = [
         Snapshot(tuple(nodes), tuple(job(at, 1 + at % 3, 2) for at in range(len(nodes))), {}) for nodes in clusters
     ]
-    ours, theirs = max_jobs(parameters), max_jobs(parameters).plainly()
+    ours, theirs = max_jobs(parameters), plainly(max_jobs(parameters))
 
     with ThreadPoolExecutor(4) as threads:
         plans = list(threads.map(ours.plan, snapshots * 3))
@@ -228,7 +229,7 @@ def test_many_distinct_shapes_and_many_nodes_are_the_same_too():
     snapshot = Snapshot(tuple(listed), tuple(waiting), {})
     parameters = MatchingParameters(tuple(KEYS), queue_depth=10_000)
 
-    assert max_jobs(parameters).plan(snapshot) == max_jobs(parameters).plainly().plan(snapshot)
+    assert max_jobs(parameters).plan(snapshot) == plainly(max_jobs(parameters)).plan(snapshot)
 
 
 @pytest.mark.parametrize(("reservations", "is_uniform"), [(0, True), (2, True), (2, False)])
@@ -266,7 +267,7 @@ def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations, is_unif
     snapshot = Snapshot(tuple(listed), tuple(waiting), {})
     both = combined(MatchingParameters(queue_depth=10_000, reservations=reservations), portfolio=tuple(KEYS))
 
-    ours, theirs = both.plan(snapshot), both.plainly().plan(snapshot)
+    ours, theirs = both.plan(snapshot), plainly(both).plan(snapshot)
 
     assert len(ours.starts) > 100
     assert (ours.starts, ours.report) == (theirs.starts, theirs.report)
@@ -284,4 +285,4 @@ def test_few_shapes_on_many_nodes_in_turn_are_the_same_too(heuristic):
     snapshot = Snapshot(tuple(listed), tuple(waiting), {})
     parameters = MatchingParameters((heuristic,))
 
-    assert max_jobs(parameters).plan(snapshot) == max_jobs(parameters).plainly().plan(snapshot)
+    assert max_jobs(parameters).plan(snapshot) == plainly(max_jobs(parameters)).plan(snapshot)

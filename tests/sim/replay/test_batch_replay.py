@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.batch.policies import easy, fcfs
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.baselines.parameters import EasyParameters
-from slurm_sns.policies.combined.batch import easy, fcfs
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.replay.batch_replay import ALGORITHMS, BatchRun, replay_batch

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.portfolio import plainly
+from slurm_sns.sim.results.replay_files import write_replay
 
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs
@@ -18,7 +20,6 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.results.metrics import measure
-from slurm_sns.sim.results.replay_files import write_replay
 from slurm_sns.sim.results.result_files import write_results
 from slurm_sns.sim.traces.nodes_csv import read_nodes
 from slurm_sns.sim.traces.read_trace import read_records
@@ -60,7 +61,7 @@ def by_twin(folder: Path, trace: str, reference: str) -> list[str]:
     node_arrays = read_nodes(str(folder / f"{trace}.nodes.csv"))
     jobs = read_records(str(folder / f"{trace}.jobs.csv.gz"), node_arrays).trace()
     outcome = Simulation(
-        node_arrays, jobs, max_jobs(parameters(reference)).plainly(), queue_depth=DEPTH, interval_s=30
+        node_arrays, jobs, plainly(max_jobs(parameters(reference))), queue_depth=DEPTH, interval_s=30
     ).run()
     return [f"{each.job.id},{each.start_s},{node_arrays.names[each.nodes[0]]}" for each in outcome.placements]
 
@@ -137,7 +138,7 @@ def test_replay_and_engine_give_the_same_bytes_and_metrics(tmp_path_factory, run
     plain = Simulation(
         SMALL,
         records.trace(),
-        max_jobs(chosen).plainly(),
+        plainly(max_jobs(chosen)),
         queue_depth=chosen.queue_depth,
         interval_s=interval_s,
         shares=shares,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Resources
+from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import AUTHORS_PORTFOLIO, PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.replay.single_cycles import matched_on_empty_nodes
@@ -101,7 +102,7 @@ def matches(sizes: Sizes, members: Sequence[str], machines: NodeArrays = EMPTY) 
     # Jobs that no machine can hold are not in the records.
     ends = np.searchsorted(records.identity, np.arange(BUCKET, count + 1, BUCKET))
     parameters = MatchingParameters(portfolio=tuple(members), queue_depth=BUCKET, reservations=0)
-    return matched_on_empty_nodes(machines, records, parameters, ends.astype(np.int64))
+    return matched_on_empty_nodes(machines, records, rules_of(parameters), ends.astype(np.int64))
 
 
 def winners(matched: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from slurm_sns.model import Resources
+from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristics import mix_fit
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
@@ -100,7 +101,7 @@ def _placed(heuristic: str, queue: Sequence[Size]) -> dict[str, list[Size]]:
     zeros, ones = np.zeros(len(queue)), np.ones(len(queue))
     cores, memory_gb = np.array(queue, dtype=np.float64).T
     records = records_of([SubmittedJobs(zeros, ones, cores, memory_gb, ones)], node_arrays, 1.0)
-    done = replay(node_arrays, records, MatchingParameters(portfolio=(heuristic,)), interval_s=INTERVAL_S)
+    done = replay(node_arrays, records, rules_of(MatchingParameters(portfolio=(heuristic,))), interval_s=INTERVAL_S)
     placed: dict[str, list[Size]] = {name: [] for name in node_arrays.names}
     for size, start_s, node in zip(queue, done.start_s.tolist(), done.place.tolist(), strict=True):
         if start_s == 0:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.sim.replay.lookahead_replay import ArrivalSource, Lookahead, MatchComparison, replay_ahead
 from slurm_sns.sim.replay.trace_replay import replay
@@ -52,9 +53,9 @@ def compare(piece: tuple[str, float, int, float, float]) -> dict[str, float]:
     waits = {}
     for way, lookahead in WAYS_TO_CHOOSE.items():
         if lookahead is None:
-            replayed = replay(pool, records, parameters, interval_s=INTERVAL_S)
+            replayed = replay(pool, records, rules_of(parameters), interval_s=INTERVAL_S)
         else:
-            replayed = replay_ahead(pool, records, parameters, lookahead, interval_s=INTERVAL_S)
+            replayed = replay_ahead(pool, records, rules_of(parameters), lookahead, interval_s=INTERVAL_S)
         waits[way] = float((replayed.start_s - records.submit_s).mean())
     return waits
 

@@ -13,9 +13,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from slurm_sns.model import Alternative, Resources
+from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, NodeArrays
-from slurm_sns.sim.replay.trace_replay import MoreDemands, replay
+from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce.claims import Claim, Interval, interval, percent_more
 from slurm_sns.sim.reproduce.netbatch.load_claims import MIX
 from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, PERCENT, TOLD
@@ -57,21 +59,20 @@ def compare(piece: tuple[str, int, int, float, float]) -> dict[str, float]:
     name, count, seed, scale, days = piece
     pool = POOLS[name].nodes(scale)
     records = records_of(generate(POOLS[name], scale=scale, seed=seed, days=days), pool, HIGHEST_LOAD)
-    amounts = None
     if count > 2:
-        pool, records, amounts = with_more(pool, records, count - 2, np.random.default_rng([seed, count]))
+        pool, records = with_more(pool, records, count - 2, np.random.default_rng([seed, count]))
     waits = {}
     for policy, (members, seen) in policies(count).items():
-        more = None if amounts is None else MoreDemands(amounts, seen)
-        replayed = replay(pool, records, MatchingParameters(portfolio=members), interval_s=INTERVAL_S, more=more)
+        rules = rules_of(MatchingParameters(portfolio=members))
+        replayed = replay(pool, records, rules, interval_s=INTERVAL_S, only_cores_and_memory=not seen)
         waits[policy] = float((replayed.start_s - records.submit_s).mean())
     return waits
 
 
 def with_more(
     pool: NodeArrays, records: TraceArrays, further: int, rng: np.random.Generator
-) -> tuple[NodeArrays, TraceArrays, NDArray[np.int64]]:
-    """The pool and the jobs with one or two further resources, and what each kind of job demands of (ways, bandwidth).
+) -> tuple[NodeArrays, TraceArrays]:
+    """The pool and the jobs with one or two further resources: bandwidth, then cache ways.
 
     A machine has them in proportion to its cores, so much that their load is that of the scarcer of cores and memory.
     A job that no machine could hold demands as much as the largest machine for it has.
@@ -99,8 +100,12 @@ def with_more(
         level = found // len(LEVELS) ** (further - 1 - at) % len(LEVELS)
         most = np.array([_largest(capacity, cores, memory_mb, row) for _, cores, memory_mb, _ in kinds])
         amounts[:, row - WAYS] = np.minimum(np.array(LEVELS)[level], most)
-    changed = replace(records, kind=kind.astype(np.int32).ravel(), kinds=kinds)
-    return NodeArrays(pool.names, capacity), changed, amounts
+    choices = [
+        (Alternative(nodes, Resources(cores, memory_mb, int(ways), int(bandwidth))),)
+        for (nodes, cores, memory_mb, _), (ways, bandwidth) in zip(kinds, amounts, strict=True)
+    ]
+    changed = replace(records, kind=kind.astype(np.int32).ravel(), kinds=kinds, given_choices=choices)
+    return NodeArrays(pool.names, capacity), changed
 
 
 def _largest(capacity: NDArray[np.int64], cores: int, memory_mb: int, row: int) -> int:

@@ -21,10 +21,14 @@ from slurm_sns.conf_text import read
 from slurm_sns.coverage.logs import EVENT, duration_s
 from slurm_sns.coverage.sbatch_options import submission
 from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.policies.combined.batch import placing
 from slurm_sns.policies.placement.job_size import fits_ever
 from slurm_sns.policies.placement.node_arrays import NodeArrays, ever_holding
 from slurm_sns.policies.registry import specification
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.engine.planned import PlannedSimulation
+from slurm_sns.sim.replay.backfilling_loop import EASY
+from slurm_sns.sim.replay.trace_replay import replay_in_order
 from slurm_sns.sim.reproduce.claims import Claim, exactly
 from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import DataTable, Page
@@ -33,6 +37,7 @@ from slurm_sns.sim.reproduce.shared_data import shared_file
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.slurm_conf import SiteNode, node_arrays, site_nodes
 from slurm_sns.sim.traces.trace import Trace, TraceJob
+from slurm_sns.sim.traces.trace_arrays import of_values
 from slurm_sns.submit.submission import Submission, unplaced
 from slurm_sns.topology import FLAT, TREE, Topology, of_conf
 
@@ -132,19 +137,25 @@ def run(piece: tuple[str, int]) -> list[float]:
     nodes, fabrics = site()
     arrays = node_arrays(nodes, fabrics if has_fabrics else FLAT, heeds_weight=heeds_weight)
     trace = jobs_of(node_arrays(nodes, fabrics), nodes, most)
-    simulation = PlannedSimulation(arrays, trace, specification(policy).policy(), interval_s=INTERVAL_S)
-    placed = simulation.run().placements
-    waits = np.array([float(each.start_s) - float(each.job.submit_s) for each in placed])
+    records = of_values(trace)
+    if policy == "easy":
+        found = replay_in_order(
+            arrays, records, placing("ce", SpreadingParameters()).rules, EASY, interval_s=INTERVAL_S
+        )
+    else:
+        simulation = PlannedSimulation(arrays, trace, specification(policy).policy(), interval_s=INTERVAL_S)
+        found = simulation.run().as_run(records)
+    waits = (found.start_s - records.submit_s).astype(np.float64)
     fabric_of = [fabrics.switches[node.name][0] for node in nodes]
-    wide = [each for each in placed if len(each.nodes) > 1]
-    across = sum(len({fabric_of[node] for node in each.nodes}) > 1 for each in wide)
+    used = [found.nodes(job) for job in range(len(records))]
+    wide = [each for each in used if len(each) > 1]
+    across = sum(len({fabric_of[node] for node in each}) > 1 for each in wide)
     hours = np.zeros(2)
-    for each in placed:
-        seconds = float(each.end_s) - float(each.start_s)
-        for node in each.nodes:
-            hours[int(nodes[node].has_gres)] += each.alternative.demand.cores * seconds
+    for job, (on, seconds) in enumerate(zip(used, (found.end_s - found.start_s).astype(float), strict=True)):
+        for node in on:
+            hours[int(nodes[node].has_gres)] += found.alternative(job).demand.cores * seconds
     gpu_percent = 100 * hours[1] / hours.sum()
-    return [len(placed), waits.mean(), float(np.percentile(waits, 95)), len(wide), across, gpu_percent]
+    return [len(used), waits.mean(), float(np.percentile(waits, 95)), len(wide), across, gpu_percent]
 
 
 def reproduce(options: Options) -> Page:

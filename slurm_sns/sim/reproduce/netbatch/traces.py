@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Resources
+from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, amounts
 from slurm_sns.sim.replay.trace_replay import replay
@@ -131,7 +132,9 @@ def replay_log(piece: tuple[str, int, str, int]) -> list[list[float]]:
     beta = round(natural_load(name) / load, 6)
     records = log.records(pool, beta)
     members = POLICIES[policy]
-    replayed = replay(pool, first(records, jobs), MatchingParameters(portfolio=members), interval_s=INTERVAL_S)
+    replayed = replay(
+        pool, first(records, jobs), rules_of(MatchingParameters(portfolio=members)), interval_s=INTERVAL_S
+    )
     weeks: list[list[float]] = by_week(replayed.records, replayed.start_s, beta * log.block_s).tolist()
     return weeks
 

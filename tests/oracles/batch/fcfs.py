@@ -3,9 +3,9 @@
 Source: Dynamic fractional resource scheduling (IPDPS 2010), section IV-B: one of its two batch baselines.
 """
 
+from oracles.batch.batch_pass import BatchPass, Placer
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.base import MakeAlternatives, no_explanation
-from slurm_sns.policies.baselines.batch_pass import BatchPass, Placer
 from slurm_sns.policies.baselines.parameters import BatchParameters
 
 

@@ -24,11 +24,12 @@ from math import inf, isinf
 
 import numpy as np
 
+from oracles.batch.batch_pass import BatchPass, Placer
+from oracles.batch.expected_times import end_if_started
+from oracles.batch.look_ahead import LookAhead
 from slurm_sns.model import Job, Plan, Snapshot
 from slurm_sns.policies.base import MakeAlternatives, no_explanation
-from slurm_sns.policies.baselines.batch_pass import BatchPass, Placer
-from slurm_sns.policies.baselines.expected_times import COINCIDENT_S, end_if_started
-from slurm_sns.policies.baselines.look_ahead import LookAhead
+from slurm_sns.policies.baselines.expected_times import COINCIDENT_S
 from slurm_sns.policies.baselines.parameters import EasyParameters
 from slurm_sns.policies.placement.cycle import Match
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
@@ -112,7 +113,7 @@ class HeadJob:
     def _take(self, match: Match) -> None:
         self._free = self._less(match)
         place = self._batch.place(self.job, self._free)
-        assert place is not None  # noqa: S101  `_place_beside` has tried it, or has left the present place alone
+        assert place is not None
         self._place = place
 
     def _less(self, match: Match) -> Amounts:
@@ -131,5 +132,5 @@ def earliest(batch: BatchPass, job: Job, snapshot: Snapshot) -> HeadJob | None:
         return None
     free = ahead.free_at(ahead.ends_s[at])
     place = batch.place(job, free)
-    assert place is not None  # noqa: S101  the search has found it
+    assert place is not None
     return HeadJob(batch, snapshot, place, ahead.ends_s[at], free)

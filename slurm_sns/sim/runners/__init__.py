@@ -1,0 +1,1 @@
+"""How each policy is simulated: a function reads a trace in the form that its policies need, and can then replay it."""

@@ -1,0 +1,35 @@
+"""Any policy, by its plans."""
+
+from slurm_sns.sim.engine.planned import PlannedSimulation
+from slurm_sns.sim.request import SimulationRequest
+from slurm_sns.sim.runners.replay import (
+    Replay,
+    ReportProgress,
+    Result,
+    require_jobs_of_nodes,
+    result_of,
+    settings_of_run,
+)
+from slurm_sns.sim.traces.nodes_csv import read_nodes
+from slurm_sns.sim.traces.read_trace import read_records
+
+
+def by_plans(trace: str, nodes: str, asked: SimulationRequest, load_factor: float, limit: int | None) -> Replay:
+    """Any policy: each cycle carries out its plan.
+
+    Raises:
+        BadInput: as in `matching`.
+    """
+    node_arrays = read_nodes(nodes)
+    require_jobs_of_nodes(trace, asked)
+    records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit)
+    policy = asked.policy
+    assert policy is not None  # noqa: S101  its specification has a factory
+
+    def run(report: ReportProgress) -> Result:
+        simulation = PlannedSimulation(
+            node_arrays, records.trace(), policy, interval_s=asked.interval_s, shares=asked.shares
+        )
+        return result_of(simulation.run(report).as_run(records), node_arrays)
+
+    return Replay(len(records), records.dropped, records.unsorted, run, settings_of_run(asked))

@@ -1,0 +1,1 @@
+"""FCFS and EASY over any way of placing, as plans; tests/sim/replay compares them with the compiled pass."""
