@@ -118,10 +118,10 @@ ALONE = ""
 DEPENDENCIES = {
     ALONE: {"clustershell", "jinja2", "pydantic", "pyyaml", "rich", "typer"},
     CONTROLLER: {"numba", "numpy", "sqlalchemy"},
-    SIMULATE: {"matplotlib", "numba", "numpy", "pandas"},
+    SIMULATE: {"matplotlib", "numba", "numpy", "pandas", "scipy"},
 }
 #: No installation but those whose part they are has these.
-BIG = {*PARTS[CONTROLLER], *PARTS[SIMULATE], "scipy"}
+BIG = {*PARTS[CONTROLLER], *PARTS[SIMULATE]}
 
 
 class Installation:

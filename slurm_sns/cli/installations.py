@@ -12,7 +12,7 @@ from slurm_sns.errors import SnsError
 CONTROLLER, SIMULATE = "controller", "simulate"
 PARTS = {
     CONTROLLER: ("numba", "numpy", "sqlalchemy"),
-    SIMULATE: ("matplotlib", "numba", "numpy", "pandas"),
+    SIMULATE: ("matplotlib", "numba", "numpy", "pandas", "scipy"),
 }
 
 

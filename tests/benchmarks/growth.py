@@ -14,9 +14,9 @@ from pathlib import Path
 from pool_a import write_pool
 from replay import POLICIES, account
 
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import exactly
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure, write_page
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import exactly
+from slurm_sns.sim.pages.page import DataTable, write_page
 
 BASE = {"jobs": 1_000_000, "machines": 1_633, "depth": 1_000}
 GROWN = {
@@ -54,8 +54,8 @@ def measure(directory: Path, repeat: int) -> dict[tuple[int, int, int, str], tup
     return found
 
 
-def page_of(out: Path, found: dict[tuple[int, int, int, str], tuple[float, float]], repeat: int) -> Page:
-    """Draw the figure and return the page."""
+def write(out: Path, found: dict[tuple[int, int, int, str], tuple[float, float]], repeat: int) -> None:
+    """Draw the figure and write the page."""
     panels, rows, exponents = {}, [], []
     for what, values in GROWN.items():
         at = list(BASE).index(what)
@@ -67,28 +67,13 @@ def page_of(out: Path, found: dict[tuple[int, int, int, str], tuple[float, float
         exponents += [(what, policy, *_exponents(values, [found[*s, policy][0] for s in sizes])) for policy in SHOWN]
     figures.lines(out, "growth", panels, ("size", "processor seconds"), logarithmic=True)
     header = ("grows", *BASE, "policy", "net_cpu_s", "mean_queue_length")
-    return Page(
-        title="How the time of a replay grows with jobs, machines and queue depth",
-        made=[
-            (
-                "`python tests/benchmarks/growth.py`: `sns simulate` of traces like pool-a of the reference results, "
-                f"at load {LOAD:g}, so that a long queue waits. The time is the user + system time of the whole "
-                f"process (the smallest of {repeat} runs), minus that of the same run with `--limit 1` (again the "
-                "smallest). It includes reading the trace, but not starting Python. One size changes at a time; the "
-                "others stay at " + ", ".join(f"{value:,} {name}" for name, value in BASE.items()) + "."
-            )
-        ],
-        claims=[],
-        drawings=[SavedFigure("growth", "Processor seconds against jobs, machines and queue depth.")],
-        numbers=[DataTable("growth", header, rows)],
-        remarks=[
-            (
-                "The exponent with which time grows between neighbouring sizes (1: in proportion to the size, "
-                "0: not at all):"
-            )
-        ],
-        shown=DataTable("exponents", ("grows", "policy", "first step", "second step"), exponents),
-    )
+    fields = {
+        "load": LOAD,
+        "repeat": repeat,
+        "base": BASE,
+        "exponents": DataTable("exponents", ("grows", "policy", "first step", "second step"), exponents),
+    }
+    write_page(out, Path(__file__).with_name("growth.md.j2"), [], [DataTable("growth", header, rows)], fields)
 
 
 def _exponents(sizes: tuple[int, ...], seconds: list[float]) -> list[str]:
@@ -104,7 +89,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     given = parser.parse_args()
     found = measure(given.directory, given.repeat)
-    write_page(given.out, page_of(given.out, found, given.repeat))
+    write(given.out, found, given.repeat)
 
 
 if __name__ == "__main__":

@@ -15,57 +15,23 @@ from slurm_sns.cli.termination import terminated_as_interrupted
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
-    from slurm_sns.sim.reproduce.work import Workers
+    from collections.abc import Sequence
 
-#: PAPER-NAME is the module slurm_sns.sim.reproduce.PAPER.NAME with a function `reproduce(Options) -> Page`.
-NAMES = (
-    "netbatch-workload",
-    "netbatch-buckets",
-    "netbatch-load",
-    "netbatch-wins",
-    "netbatch-examples",
-    "netbatch-traces",
-    "netbatch-full",
-    "netbatch-variants",
-    "netbatch-depth",
-    "netbatch-generator",
-    "netbatch-machines",
-    "netbatch-lookahead",
-    "netbatch-resources",
-    "netbatch-site",
-    "spread-n-share-example",
-    "spread-n-share-cache",
-    "spread-n-share-scaling",
-    "spread-n-share-throughput",
-    "spread-n-share-balance",
-    "spread-n-share-ratio",
-    "spread-n-share-scale",
-    "spread-n-share-assumed",
-    "spread-n-share-phases",
-    "spread-n-share-learning",
-    "spread-n-share-beyond",
-    "spread-n-share-spec",
-    "dfrs-load",
-    "dfrs-table1",
-    "dfrs-table2",
-    "dfrs-time",
-    "dfrs-beyond",
-    "idcp-suspension",
-    "idcp-tables",
-    "idcp-tails",
-    "idcp-beyond",
-)
-#: The pages that keep their rows beside them and can be made of what is finished.
-WITH_ROWS = (
-    "netbatch-load",
-    "netbatch-depth",
-    "netbatch-generator",
-    "netbatch-full",
-    "netbatch-wins",
-    "netbatch-variants",
-)
+    from slurm_sns.sim.pages.claims import ClaimsFile
+    from slurm_sns.sim.pages.judge import Claim
+    from slurm_sns.sim.pages.running import Options, Workers
+
+#: Each page is a folder with claims.yaml: idcp_tables/ is idcp-tables.
+PAGES = Path(__file__).parents[2] / "sim" / "pages"
+#: The pages that are still Python code: PAPER-NAME is sim/reproduce/PAPER/NAME.py with a function `reproduce`.
+MODULES = {
+    f"{file.parent.name}-{file.stem}".replace("_", "-"): text
+    for file in PAGES.with_name("reproduce").glob("*/*.py")
+    if "def reproduce(" in (text := file.read_text(encoding="utf-8"))
+}
+NAMES = tuple(sorted({*MODULES, *(file.parent.name.replace("_", "-") for file in PAGES.glob("*/claims.yaml"))}))
 MOST_JOBS, MOST_SEEDS = 256, 10_000
-SEEDS, QUICK_SEEDS = 30, 5
+QUICK_SEEDS, SEEDS = 5, 30
 #: The number of synthetic traces in the DFRS paper.
 DFRS_SEEDS = 100
 #: Limits of one task of the job array. The largest task, six replays of 13 million jobs, takes minutes and 3 GB.
@@ -133,44 +99,69 @@ def reproduce(
     needs("sns reproduce", SIMULATE)
     if name not in NAMES:
         raise BadInput(f"reproduction '{name}' is unknown; valid: {', '.join(NAMES)}")
-    from slurm_sns.sim.reproduce.claims import count_verdicts
-    from slurm_sns.sim.reproduce.options import Options
-    from slurm_sns.sim.reproduce.page import write_page
-    from slurm_sns.sim.reproduce.work import WorkerProcesses
+    from slurm_sns.sim.pages.judge import count_verdicts
+    from slurm_sns.sim.pages.page import reproduce as reproduce_page
+    from slurm_sns.sim.pages.running import Options, WorkerProcesses
     from slurm_sns.sim.results.result_files import require_directory
 
     given = {"partition": partition, "minutes": minutes, "memory_gb": memory_gb}
     if not slurm:
         _require_none(given)
-    if hours is not None and name not in WITH_ROWS:
-        raise BadInput(f"--hours does not go with {name}; valid: {', '.join(WITH_ROWS)}")
+    if hours is not None and not _keeps_rows(name):
+        valid = ", ".join(each for each in NAMES if _keeps_rows(each))
+        raise BadInput(f"--hours does not go with {name}; valid: {valid}")
     require_directory(out)
     workers: Workers = _array(runs or out / "runs", jobs or MOST_JOBS, given) if slurm else WorkerProcesses(jobs or 2)
-    module = importlib.import_module(module_of(name))
-    seeds = seeds or (QUICK_SEEDS if quick else DFRS_SEEDS if name.startswith("dfrs-") else SEEDS)
     began = time.perf_counter()
-    until_s = None if hours is None else time.time() + 3600 * hours
     with terminated_as_interrupted(), progress_bar(name) as report:
-        page = module.reproduce(
-            Options(
-                out,
-                seeds=seeds,
-                quick=quick,
-                workers=workers,
-                resume=resume,
-                runs=runs,
-                report=report,
-                until_s=until_s,
-            )
+        options = Options(
+            out,
+            seeds=seeds or (QUICK_SEEDS if quick else _seeds(name)),
+            quick=quick,
+            workers=workers,
+            resume=resume,
+            runs=runs,
+            report=report,
+            until_s=None if hours is None else time.time() + 3600 * hours,
         )
-    write_page(out, page)
-    verdicts = count_verdicts(page.claims)
+        claims, seeds_of_page = (_reproduce_module if name in MODULES else reproduce_page)(name, options)
+    verdicts = count_verdicts(claims)
     if as_json:
         took_s = round(time.perf_counter() - began, 1)
-        print(json.dumps({"name": name, "seeds": page.seeds, "quick": quick, "verdicts": verdicts, "wall_s": took_s}))
+        told = {"name": name, "seeds": seeds_of_page, "quick": quick, "verdicts": verdicts, "wall_s": took_s}
+        print(json.dumps(told))
     else:
-        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-        print(f"{out / 'README.md'}: of {len(page.claims)} claims {told}")
+        counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        print(f"{out / 'README.md'}: of {len(claims)} claims {counted}")
+
+
+def _reproduce_module(name: str, options: "Options") -> "tuple[Sequence[Claim], int | None]":
+    """As `reproduce` of module pages.page, of a page that is Python code."""
+    from slurm_sns.sim.reproduce.page import write_page
+
+    page = importlib.import_module(module_of(name)).reproduce(options)
+    write_page(options.out, page)
+    return page.claims, page.seeds
+
+
+def _seeds(name: str) -> int:
+    """The default of --seeds."""
+    if name in MODULES:
+        return DFRS_SEEDS if name.startswith("dfrs-") else SEEDS
+    return _content(name).seeds
+
+
+def _keeps_rows(name: str) -> bool:
+    """Whether a page keeps its rows beside it and can be made of what is finished."""
+    return "run_with_rows(" in MODULES[name] if name in MODULES else _content(name).keeps_rows
+
+
+def _content(name: str) -> "ClaimsFile":
+    """What the page's claims.yaml says."""
+    from slurm_sns.sim.pages.claims import PageClaims
+    from slurm_sns.sim.pages.page import folder_of
+
+    return PageClaims.of(folder_of(name)).content
 
 
 def _array(runs: Path, tasks: int, given: dict[str, str | int | None]) -> "Workers":
@@ -180,7 +171,7 @@ def _array(runs: Path, tasks: int, given: dict[str, str | int | None]) -> "Worke
         BadInput: submitit is not installed.
     """
     try:
-        from slurm_sns.sim.reproduce.slurm_array import SlurmArray
+        from slurm_sns.sim.pages.slurm_array import SlurmArray
     except ModuleNotFoundError as missing:
         raise BadInput(f"--slurm needs {missing.name}; valid: pip install 'slurm_sns[sweep]'") from None
     return SlurmArray(

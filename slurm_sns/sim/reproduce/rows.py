@@ -12,8 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.sim.reproduce.kept import keep
-from slurm_sns.sim.reproduce.options import Options
+from slurm_sns.sim.pages.running import Options, keep
 from slurm_sns.sim.reproduce.runs import Sweep, run_sweeps
 from slurm_sns.sim.traces.files import read_text
 from slurm_sns.sim.workloads.netbatch import generate

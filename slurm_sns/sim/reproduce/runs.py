@@ -20,9 +20,8 @@ from slurm_sns.errors import SnsError
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import AUTHORS_PORTFOLIO, PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.sim.pages.running import Options, ReportProgress, Workers, forget, keep, no_report
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.reproduce.kept import forget, keep
-from slurm_sns.sim.reproduce.work import ReportProgress, Workers, no_report
 from slurm_sns.sim.results.metrics import measure
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
@@ -42,6 +41,8 @@ POLICIES: Mapping[str, tuple[str, ...]] = {
 ORIGINAL_LOAD = 1.0
 BETAS = (ORIGINAL_LOAD, 0.95, 0.8, 0.68, 0.58)
 HIGHEST_LOAD = min(BETAS)
+#: The load between the original and the highest one in a quick run.
+QUICK_BETA = 0.8
 INTERVAL_S = 30
 
 
@@ -168,6 +169,14 @@ class Sweep:
 
 
 Piece = tuple[Sweep, str, float, int]
+
+
+def sweep_of(options: Options) -> Sweep:
+    """The simulations over time: pools at 1/20 of their size, a month; quick: 1/50, two days, three loads."""
+    if options.quick:
+        betas = (ORIGINAL_LOAD, QUICK_BETA, HIGHEST_LOAD)
+        return Sweep(options.folder, options.seeds, scale=0.02, days=2, betas=betas)
+    return Sweep(options.folder, options.seeds)
 
 
 def run_sweeps(

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from slurm_sns.cli.app import app
-from slurm_sns.cli.offline.reproduce import NAMES, module_of
+from slurm_sns.cli.offline.reproduce import MODULES, NAMES, module_of
 from slurm_sns.errors import BadInput
 
 
@@ -43,13 +43,31 @@ def test_a_page_is_written_with_its_figures_and_tables(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_has_its_module(name):
-    assert callable(importlib.import_module(module_of(name)).reproduce)
+    if name in MODULES:
+        assert callable(importlib.import_module(module_of(name)).reproduce)
+    else:
+        assert callable(importlib.import_module(f"slurm_sns.sim.pages.{name.replace('-', '_')}.run").run)
+
+
+def test_pages_are_found_by_their_folders_in_the_order_of_the_alphabet():
+    assert list(NAMES) == sorted(NAMES)
+    assert len(NAMES) == 35
+    assert {"idcp-tables", "netbatch-load", "spread-n-share-scale"} <= set(NAMES)
+
+
+def test_hours_are_for_pages_that_keep_their_rows(tmp_path):
+    problem = call("idcp-tables", "--out", tmp_path, "--hours", 1).exception
+    assert isinstance(problem, BadInput)
+    assert str(problem) == (
+        "--hours does not go with idcp-tables; valid: netbatch-depth, netbatch-full, netbatch-generator, "
+        "netbatch-load, netbatch-variants, netbatch-wins"
+    )
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_valid(tmp_path):
     problem = call("figure-99", "--out", tmp_path).exception
     assert isinstance(problem, BadInput)
-    assert "reproduction 'figure-99' is unknown; valid: netbatch-workload" in str(problem)
+    assert "reproduction 'figure-99' is unknown; valid: dfrs-beyond, dfrs-load" in str(problem)
 
 
 def test_an_out_that_is_a_file_is_refused_before_any_work(tmp_path):
@@ -70,7 +88,7 @@ def test_options_of_a_job_array_are_refused_without_one(tmp_path):
 
 def test_an_array_without_submitit_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "submitit", None)
-    monkeypatch.delitem(sys.modules, "slurm_sns.sim.reproduce.slurm_array", raising=False)
+    monkeypatch.delitem(sys.modules, "slurm_sns.sim.pages.slurm_array", raising=False)
 
     problem = call("netbatch-load", "--out", tmp_path, "--slurm").exception
 

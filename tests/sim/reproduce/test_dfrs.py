@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
-from slurm_sns.sim.reproduce.claims import Interval, exactly, interval
+from slurm_sns.sim.pages.judge import Interval, exactly, interval
+from slurm_sns.sim.pages.running import Options, WorkerProcesses
 from slurm_sns.sim.reproduce.dfrs import load, runs, table1, table2
 from slurm_sns.sim.reproduce.dfrs import time as compute_time
 from slurm_sns.sim.reproduce.dfrs.costs import BOTH_GBPS, COLUMNS, cost_tables, costs
@@ -31,9 +32,7 @@ from slurm_sns.sim.reproduce.dfrs.statistics import (
     stretches,
 )
 from slurm_sns.sim.reproduce.dfrs.table1_claims import figure_claims, found_in, order_claims
-from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import write_page
-from slurm_sns.sim.reproduce.work import WorkerProcesses
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_NODES, offered_load, paper_trace
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
+from slurm_sns.sim.pages.judge import FAILS, HOLDS
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.replay.fluid_replay import SiteVariant
-from slurm_sns.sim.reproduce.claims import FAILS, HOLDS
 from slurm_sns.sim.reproduce.dfrs import beyond, beyond_limits, beyond_runs, runs
 from slurm_sns.sim.reproduce.dfrs.beyond_runs import (
     DFRS,
@@ -34,7 +35,6 @@ from slurm_sns.sim.reproduce.dfrs.beyond_runs import (
     run,
 )
 from slurm_sns.sim.reproduce.dfrs.runs import ASAP_PER, EASY, HPC2N, SCALED, Instance, scaled_units
-from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import write_page
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 

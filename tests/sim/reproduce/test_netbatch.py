@@ -12,9 +12,7 @@ import pytest
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import (
+from slurm_sns.sim.pages.judge import (
     IDENTICAL,
     INPUTS,
     Claim,
@@ -23,10 +21,12 @@ from slurm_sns.sim.reproduce.claims import (
     exactly,
     interval,
     joint,
+    percent_above,
     percent_more,
-    t_quantile,
 )
-from slurm_sns.sim.reproduce.kept import KeptFunction
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options, WorkerProcesses
+from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce.netbatch import (
     buckets,
     depth,
@@ -45,12 +45,9 @@ from slurm_sns.sim.reproduce.netbatch import (
     wins,
     workload,
 )
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, write_page
-from slurm_sns.sim.reproduce.resampling import percent_above
+from slurm_sns.sim.reproduce.page import Page, write_page
 from slurm_sns.sim.reproduce.rows import ROWS, lines_of, restore, run_with_rows, workload_digest
 from slurm_sns.sim.reproduce.runs import POLICIES, Sweep, records_of, run_sweeps
-from slurm_sns.sim.reproduce.work import WorkerProcesses
 from slurm_sns.sim.traces.files import read_text
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
 from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, VARIANT_BETAS, WAITS_S
@@ -60,64 +57,6 @@ from slurm_sns.sim.workloads.write import write_pieces
 
 def claim(found, **bounds):
     return Claim("fig. 0", "a text", "a measure", Interval(sum(found) / 2, *found), **bounds)
-
-
-@pytest.mark.parametrize(("freedom", "printed"), [(1, 12.706), (2, 4.303), (4, 2.776), (29, 2.045), (1000, 1.962)])
-def test_the_quantiles_are_those_of_the_tables(freedom, printed):
-    assert t_quantile(freedom) == pytest.approx(printed, abs=1e-3)
-
-
-def test_the_interval_of_samples_is_the_one_of_a_textbook():
-    found = interval([4, 5, 6, 7, 8])
-    assert (found.mean, found.low, found.high) == pytest.approx((6, 6 - 1.9632, 6 + 1.9632), abs=1e-3)
-
-
-def test_one_sample_says_nothing_but_a_quantity_without_chance_needs_no_more():
-    assert interval([3.0]).high == inf
-    assert exactly(3.0).low == exactly(3.0).high == 3.0
-
-
-@pytest.mark.parametrize(
-    ("found", "bounds", "verdict"),
-    [
-        ((1, 2), {"low": 0}, "holds"),
-        ((-1, 2), {"low": 0}, "cannot tell"),
-        ((-2, -1), {"low": 0}, "does not hold"),
-        ((-2, -1), {"high": 0}, "holds"),
-        ((0, 0), {"low": 0}, "does not hold"),
-        ((-4, 4), {"low": -5, "high": 5}, "holds"),
-        ((-4, 6), {"low": -5, "high": 5}, "cannot tell"),
-        ((5, 6), {"low": -5, "high": 5}, "does not hold"),
-        ((-inf, inf), {"low": 0}, "cannot tell"),
-    ],
-)
-def test_the_verdict_follows_from_the_interval_and_the_bounds(found, bounds, verdict):
-    assert claim(found, **bounds).verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("parts", "verdict"),
-    [
-        ([(1, 2), (3, 4)], "holds"),
-        ([(1, 2), (-1, 2)], "cannot tell"),
-        ([(-1, 2), (-2, -1), (1, 2)], "does not hold"),
-    ],
-)
-def test_a_sentence_of_several_parts_is_one_claim_with_the_worst_of_their_verdicts(parts, verdict):
-    found = joint("both", *(claim(each, low=0) for each in parts))
-    assert (found.verdict, found.text, len(found.parts)) == (verdict, "both", len(parts))
-    assert replace(found, where="elsewhere").verdict == verdict
-
-
-def test_the_page_shows_all_parts_of_a_claim_and_counts_it_once(tmp_path):
-    write_page(tmp_path, Page("A title", [], [joint("both", claim((1, 2), low=0), claim((-2, -1), low=0))]))
-    text = (tmp_path / "README.md").read_text()
-    assert "**1 claims: 1 does not hold.**" in text
-    assert "| both | a measure; a measure | above 0; above 0 | 1.5 [1, 2]; -1.5 [-2, -1] | **does not hold** |" in text
-    with (tmp_path / "claims.csv").open() as file:
-        assert [(row["mean"], row["verdict"]) for row in csv.DictReader(file)] == [("-1.5", "does not hold")]
-    with (tmp_path / "parts.csv").open() as file:
-        assert [row["verdict of the part"] for row in csv.DictReader(file)] == ["holds", "does not hold"]
 
 
 def test_policies_with_the_same_schedules_neither_meet_nor_miss_a_claim_on_their_difference():
@@ -136,19 +75,6 @@ def test_what_a_page_found_stands_before_its_claims(tmp_path):
     write_page(tmp_path, Page("A title", ["How."], [claim((1, 2), low=0)], result=result))
     text = (tmp_path / "README.md").read_text()
     assert text.index("How.") < text.index("In short:") < text.index("| 1 | 2 |") < text.index("1 claims")
-
-
-def test_percentages_are_taken_pair_by_pair():
-    assert percent_more(np.array([2.0, 30.0]), np.array([1.0, 40.0])).tolist() == [100, -25]
-
-
-def test_the_page_says_what_was_claimed_found_and_judged(tmp_path):
-    write_page(tmp_path, Page("A title", ["How."], [claim((1, 2), low=0), claim((-1, 2), low=0)]))
-    text = (tmp_path / "README.md").read_text()
-    assert "**2 claims: 1 holds, 1 cannot tell.**" in text
-    assert "| fig. 0 | a text | a measure | above 0 | 1.5 [1, 2] | **holds** |" in text
-    with (tmp_path / "claims.csv").open() as file:
-        assert [row["verdict"] for row in csv.DictReader(file)] == ["holds", "cannot tell"]
 
 
 @pytest.fixture(scope="module")
@@ -194,7 +120,7 @@ def test_the_page_of_the_load_draws_the_three_figures(sweep, tmp_path):
 
 def test_the_page_of_the_load_keeps_its_rows_beside_it(tmp_path, monkeypatch):
     small = Sweep(tmp_path / "runs", 2, scale=0.005, days=0.2, betas=(0.8, 0.58))
-    monkeypatch.setattr(Options, "sweep", lambda _: small)
+    monkeypatch.setattr(load, "sweep_of", lambda _: small)
     load.reproduce(Options(tmp_path / "page", seeds=2, workers=WorkerProcesses(1)))
     rows = read_text(str(tmp_path / "page" / ROWS)).splitlines()
     assert len(rows) == 4 * 2 * len(POLICIES) * 2
@@ -260,13 +186,6 @@ def test_the_examples_come_out_as_in_the_paper(tmp_path):
     page = examples.reproduce(Options(tmp_path))
     assert [found.verdict for found in page.claims] == ["holds"] * 9
     assert {path.name for path in tmp_path.glob("*.svg")} == {f"figure-{at}.svg" for at in (3, 4, 8, 9, 10)}
-
-
-def test_figures_are_the_same_bytes_each_time(tmp_path):
-    for folder in ("one", "two"):
-        figures.bars(tmp_path / folder, "figure", {"legend": {"group": Interval(2, 1, 3)}}, ("x", "y"))
-    for kind in ("png", "svg"):
-        assert (tmp_path / f"one/figure.{kind}").read_bytes() == (tmp_path / f"two/figure.{kind}").read_bytes()
 
 
 def test_somebody_wins_each_bucket_and_shares_are_percentages():
@@ -486,27 +405,6 @@ def test_shares_of_sizes_are_percentages_of_all_jobs():
     assert len(seen.bucket_gb) == POOLS["B"].jobs_at(1.0, 0.05) // 1000
 
 
-def test_work_on_several_processes_comes_back_in_order():
-    assert WorkerProcesses(2)(abs, [-3, -2, 1]) == [3, 2, 1]
-
-
-def test_results_are_kept_and_only_what_is_missing_is_done_again(tmp_path):
-    done = []
-
-    def find(piece):
-        done.append(piece)
-        return [piece[1] / 3]
-
-    keeping, pieces = KeptFunction(find, tmp_path / "kept"), [("A", 1), ("A", 2), ("B", 0.5)]
-    found = keeping.results(pieces, WorkerProcesses(1), resume=True)
-    assert found == [[1 / 3], [2 / 3], [0.5 / 3]]
-    keeping.path(("A", 2)).unlink()
-    assert keeping.results(pieces, WorkerProcesses(1), resume=True) == found
-    assert done == [*pieces, ("A", 2)]
-    assert keeping.results(pieces[:1], WorkerProcesses(1), resume=False) == found[:1]
-    assert [path.name for path in keeping.folder.iterdir()] == ["A-1.json"]
-
-
 def test_every_job_of_a_log_is_in_the_week_of_its_submission():
     pool = POOLS["A"].nodes(0.01)
     records = records_of(generate(POOLS["A"], scale=0.01, seed=1, days=0.1), pool, 1.0)
@@ -516,13 +414,6 @@ def test_every_job_of_a_log_is_in_the_week_of_its_submission():
     assert weeks[:, 2:].sum(axis=1).tolist() == np.bincount(of_week).tolist()
     assert weeks[1, :2].sum() == np.flatnonzero(of_week == 1).sum()
     assert len(traces.first(records, 10)) == 10
-
-
-def test_weeks_are_drawn_together_for_both_policies():
-    weeks = np.array([10.0, 1000.0, 50.0])
-    assert percent_above(1.2 * weeks, weeks) == Interval(*[pytest.approx(20)] * 3)
-    one_bad_week = percent_above(weeks + np.array([0, 500.0, 0]), weeks)
-    assert one_bad_week.low == 0 < one_bad_week.mean < one_bad_week.high
 
 
 def test_where_nobody_waits_policies_do_not_differ_and_where_one_waits_it_is_infinitely_more():

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.sim.reproduce.claims import FAILS, HOLDS, INPUT, INPUTS, UNDECIDED
+from slurm_sns.sim.pages.judge import FAILS, HOLDS, INPUT, INPUTS, UNDECIDED
 from slurm_sns.sim.reproduce.netbatch.variants import EVERYWHERE, FAILS_TOLD, HANGS, HOLDS_TOLD, NOWHERE
 
 ROOT = Path(__file__).parents[3]

@@ -12,9 +12,9 @@ from slurm_sns.policies.spread_n_share.classify import ProgramClass
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
 from slurm_sns.sim.engine.disciplines import TEXT
 from slurm_sns.sim.engine.spreading_policies import AUTHORS, CE, CONTENTION, CS, MODELS, SNS
+from slurm_sns.sim.pages.judge import FAILS, HOLDS, INPUT
+from slurm_sns.sim.pages.running import Options, WorkerProcesses
 from slurm_sns.sim.profiling.sampled_profiles import as_profiled, sampled
-from slurm_sns.sim.reproduce.claims import FAILS, HOLDS, INPUT
-from slurm_sns.sim.reproduce.options import Options
 from slurm_sns.sim.reproduce.page import write_page
 from slurm_sns.sim.reproduce.spread_n_share import (
     assumed,
@@ -43,7 +43,6 @@ from slurm_sns.sim.reproduce.spread_n_share.runs import (
 )
 from slurm_sns.sim.reproduce.spread_n_share.statistics import ARITHMETIC, GEOMETRIC, NUMBERS, Sequences, above_alpha
 from slurm_sns.sim.reproduce.spread_n_share.throughput import PRINTED, draws_of
-from slurm_sns.sim.reproduce.work import WorkerProcesses
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import (
     PAPER_RATIOS,

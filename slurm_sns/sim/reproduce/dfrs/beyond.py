@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Interval, interval
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Interval, interval
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.reproduce.dfrs import beyond_claims, beyond_limits, beyond_text
 from slurm_sns.sim.reproduce.dfrs.beyond_runs import (
     CAUSES,
@@ -42,8 +44,7 @@ from slurm_sns.sim.reproduce.dfrs.runs import (
     scaled_units,
 )
 from slurm_sns.sim.reproduce.dfrs.statistics import Table, Values, average, jackknife, ratio
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 
 LOADS, QUICK_LOADS = (0.3, 0.7, 0.9), (0.3, 0.9)
 MOST_SEEDS = 30

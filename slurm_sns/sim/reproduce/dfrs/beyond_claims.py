@@ -18,8 +18,9 @@ The ranges were chosen before the first run of a variant, for these reasons:
 """
 
 from collections.abc import Sequence
+from typing import Any
 
-from slurm_sns.sim.reproduce.claims import Claim
+from slurm_sns.sim.pages.judge import Claim
 from slurm_sns.sim.reproduce.dfrs.beyond_runs import (
     ALL,
     BOTH,
@@ -47,7 +48,7 @@ ESTIMATES_RANGE = (0.5, 2.0)
 def claims(workload: str, factors: Table) -> list[Claim]:
     """The claims on the average degradation factors of one workload."""
 
-    def claim(text: str, one: str, other: str, bounds: Sequence[float]) -> Claim:
+    def claim(text: str, one: str, other: str, bounds: Sequence[Any]) -> Claim:
         found = jackknife(ratio(one, other), factors)
         return Claim("ours", f"{workload}: {text}", f"{one} / {other}", found, *bounds)
 

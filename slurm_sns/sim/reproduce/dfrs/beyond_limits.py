@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.policies.dfrs.fluid_arrays import Floats
+from slurm_sns.sim.pages.judge import Claim
 from slurm_sns.sim.replay.fluid_replay import SiteVariant
-from slurm_sns.sim.reproduce.claims import Claim
 from slurm_sns.sim.reproduce.dfrs.beyond_runs import DFRS, EQUAL, nodes_like, replay
 from slurm_sns.sim.reproduce.dfrs.runs import FREE, PAPER_NAMES, Instance, trace_of
 from slurm_sns.sim.reproduce.dfrs.statistics import Table, jackknife

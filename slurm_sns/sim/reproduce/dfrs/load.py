@@ -7,8 +7,10 @@ nine algorithms. Each point is the average over the traces of one load.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import interval
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import interval
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.reproduce.dfrs.load_claims import (
     CLOSELY,
     LARGE,
@@ -36,8 +38,7 @@ from slurm_sns.sim.reproduce.dfrs.statistics import (
     jackknife,
     stretches,
 )
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_LOADS
 
 QUICK_LOADS = (0.1, 0.5, 0.9)

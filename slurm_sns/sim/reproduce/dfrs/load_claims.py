@@ -9,7 +9,7 @@ from math import inf
 from operator import eq
 from typing import NamedTuple
 
-from slurm_sns.sim.reproduce.claims import Claim
+from slurm_sns.sim.pages.judge import Claim
 from slurm_sns.sim.reproduce.dfrs.runs import (
     ASAP_PER,
     BATCH,

@@ -25,11 +25,9 @@ import numpy as np
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GREEDY_RETRY_AT_EVENTS
 from slurm_sns.policies.dfrs.fluid_arrays import Floats, Integers
+from slurm_sns.sim.pages.running import Options, shared_file
 from slurm_sns.sim.replay.batch_replay import replay_batch
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.shared_data import shared_file
-from slurm_sns.sim.reproduce.shared_runs import shared_results
 from slurm_sns.sim.results.fluid_results import bounded_stretch
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, whole_nodes
@@ -209,4 +207,4 @@ def results(
     Raises:
         SnsError: the folder cannot be read or written.
     """
-    return shared_results(options, (instance for unit in units for instance in unit), function, folder)
+    return options.shared(folder, function, (instance for unit in units for instance in unit))

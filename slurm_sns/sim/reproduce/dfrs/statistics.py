@@ -15,7 +15,7 @@ from math import inf, nan, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.sim.reproduce.claims import Claim, Interval, t_quantile
+from slurm_sns.sim.pages.judge import Claim, Interval, t_quantile
 from slurm_sns.sim.reproduce.dfrs.runs import PAPER_NAMES, Found
 
 #: One row for each unit, one column for each load.

@@ -8,6 +8,8 @@ unscaled ones and 182 weeks of the log HPC2N.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.reproduce.dfrs.printed import TABLE_1, Factors
 from slurm_sns.sim.reproduce.dfrs.runs import (
     FIVE_MINUTES,
@@ -43,8 +45,7 @@ from slurm_sns.sim.reproduce.dfrs.table1_claims import (
     found_in,
     order_claims,
 )
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page
+from slurm_sns.sim.reproduce.page import Page
 from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_LOADS
 
 QUICK_LOADS = (0.1, 0.5, 0.9)

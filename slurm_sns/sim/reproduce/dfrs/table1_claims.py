@@ -5,7 +5,7 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section V.
 
 from collections.abc import Callable, Mapping
 
-from slurm_sns.sim.reproduce.claims import Claim, Interval, exactly
+from slurm_sns.sim.pages.judge import Claim, Interval, exactly
 from slurm_sns.sim.reproduce.dfrs.printed import TABLE_1
 from slurm_sns.sim.reproduce.dfrs.runs import (
     ASAP_PER,

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from slurm_sns.sim.reproduce.claims import Claim
+from slurm_sns.sim.pages.judge import Claim
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.reproduce.dfrs.costs import BOTH_GBPS, COLUMNS, GBPS, cost_tables, costs
 from slurm_sns.sim.reproduce.dfrs.printed import TABLE_2, Cost
 from slurm_sns.sim.reproduce.dfrs.runs import (
@@ -44,8 +46,7 @@ from slurm_sns.sim.reproduce.dfrs.statistics import (
     near,
     ratio,
 )
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page
+from slurm_sns.sim.reproduce.page import Page
 from slurm_sns.sim.workloads.dfrs_synthetic import NODE_GB, PAPER_LOADS, PAPER_NODES
 
 LEAST_LOAD = 0.7

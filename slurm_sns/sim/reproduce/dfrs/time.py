@@ -18,13 +18,13 @@ from slurm_sns.policies.dfrs.instant import Instant, YieldDecision, arrays_of
 from slurm_sns.policies.dfrs.instant_kernel import decide as decide_in_place
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.sim.engine.planned import PlannedSimulation
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.reproduce.dfrs.runs import DYNMCB8, FIVE_MINUTES, results, trace_of, unscaled_units
 from slurm_sns.sim.reproduce.dfrs.statistics import NEAR, Statistic, Table, jackknife, largest, ratio
-from slurm_sns.sim.reproduce.kept import Piece
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.traces.fluid_trace import FluidTrace, whole_nodes
 from slurm_sns.sim.traces.trace import Trace, TraceJob
 

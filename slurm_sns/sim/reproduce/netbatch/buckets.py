@@ -19,9 +19,11 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import AUTHORS_PORTFOLIO, PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim, Interval, interval, joint
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.replay.single_cycles import matched_on_empty_nodes
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim, Interval, interval, joint
 from slurm_sns.sim.reproduce.netbatch.readings import (
     LITTLE_DIFFERENCE,
     TOLD,
@@ -32,8 +34,7 @@ from slurm_sns.sim.reproduce.netbatch.readings import (
     WINS_SLIGHTLY_MORE,
     printed_share,
 )
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.runs import FIRST_FIT, records_of
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate

@@ -17,12 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.sim.reproduce.claims import FAILS, HOLDS, UNDECIDED, Claim, Interval, interval, percent_more
+from slurm_sns.sim.pages.judge import FAILS, HOLDS, UNDECIDED, Claim, Interval, interval, percent_more
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.reproduce.netbatch.load import HEURISTICS, Results
 from slurm_sns.sim.reproduce.netbatch.load_claims import BEST_MEMORY, MIX, claims_of
 from slurm_sns.sim.reproduce.netbatch.readings import PERCENT, TOLD
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page
+from slurm_sns.sim.reproduce.page import Page
 from slurm_sns.sim.reproduce.rows import ROWS, run_with_rows
 from slurm_sns.sim.reproduce.runs import FIRST_FIT, HIGHEST_LOAD, MAX_JOBS, Run, Sweep
 from slurm_sns.sim.workloads.netbatch_pools import POOLS

@@ -14,12 +14,13 @@ from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristics import mix_fit
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.figures import Block
+from slurm_sns.sim.pages.judge import Claim, exactly
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim, exactly
-from slurm_sns.sim.reproduce.figures import Block
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.runs import INTERVAL_S, records_of
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs

@@ -8,14 +8,15 @@ The claims are those of module load. Cycles are those of a site that leaves the 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import interval
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import interval
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.reproduce.netbatch.depth import DAYS, QUICK_DAYS, QUICK_SCALE
 from slurm_sns.sim.reproduce.netbatch.load import FIGURES, Results, drawings, finished, panel
 from slurm_sns.sim.reproduce.netbatch.load_claims import claims_of
 from slurm_sns.sim.reproduce.netbatch.readings import PERCENT, TOLD
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page
+from slurm_sns.sim.reproduce.page import Page
 from slurm_sns.sim.reproduce.rows import run_with_rows
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, ORIGINAL_LOAD, Sweep
 from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, WAITS_S

@@ -11,14 +11,15 @@ Both were chosen by these criteria alone, on seeds that no page uses.
 
 from collections.abc import Sequence
 
-from slurm_sns.sim.reproduce.claims import Claim, Input, Interval, interval, percent_more
+from slurm_sns.sim.pages.judge import Claim, Interval, interval, percent_more
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.reproduce.netbatch.depth import DAYS, QUICK_DAYS, QUICK_SCALE
 from slurm_sns.sim.reproduce.netbatch.full import told_queueing
 from slurm_sns.sim.reproduce.netbatch.load import HEURISTICS, finished
 from slurm_sns.sim.reproduce.netbatch.load_claims import MIX
 from slurm_sns.sim.reproduce.netbatch.readings import PERCENT, THE_SAME, TOLD
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page
+from slurm_sns.sim.reproduce.page import Page
 from slurm_sns.sim.reproduce.rows import run_with_rows
 from slurm_sns.sim.reproduce.runs import MAX_JOBS, ORIGINAL_LOAD, Sweep
 from slurm_sns.sim.workloads.netbatch_pools import AUTHORS_BETAS, CALIBRATED_BETAS, WAITS_S
@@ -150,7 +151,7 @@ def _levels(original: Sweep) -> list[Claim]:
     for pool in _finished(original, ORIGINAL_LOAD):
         measure, found, _ = _spread(original, pool)
         text = f'{pool}: at the original load "all heuristics performed the same" ({THE_SAME})'
-        claims.append(Input("sec. 5", text, f"% {measure}, beta 1", found, THE_SAME.low, THE_SAME.high))
+        claims.append(Claim("sec. 5", text, f"% {measure}, beta 1", found, THE_SAME.low, THE_SAME.high, is_input=True))
     return claims
 
 
@@ -161,5 +162,5 @@ def _calibration(calibrated: Sweep) -> list[Claim]:
             found = interval(calibrated.values(pool, level, MAX_JOBS, WAIT) / wait)
             text = f"{pool}: a mean wait of {wait:g} s at beta {calibrated.beta_of(pool, level):g}"
             measure = f"mean wait under max-jobs, as a multiple; {calibrated.complete(level, pool)} seeds"
-            claims.append(Input("ours", text, measure, found, 1 / FACTOR, FACTOR))
+            claims.append(Claim("ours", text, measure, found, 1 / FACTOR, FACTOR, is_input=True))
     return claims

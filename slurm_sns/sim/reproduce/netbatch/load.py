@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Interval, interval, percent_more
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Interval, interval, percent_more
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.reproduce.netbatch.load_claims import claims_of
 from slurm_sns.sim.reproduce.netbatch.readings import PERCENT, TOLD
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.rows import ROWS, run_with_rows
-from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, MAX_JOBS, MAX_JOBS_7, Sweep
+from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, MAX_JOBS, MAX_JOBS_7, Sweep, sweep_of
 from slurm_sns.sim.workloads.netbatch_pools import WAITS_S
 
 FIGURES = {
@@ -140,7 +141,7 @@ def finished(sweeps: Sequence[Sweep]) -> list[Results]:
 
 def reproduce(options: Options) -> Page:
     """Run what is missing, draw the figures and return the page."""
-    sweeps = [options.sweep()]
+    sweeps = [sweep_of(options)]
     run_with_rows(options, sweeps)
     return page_of(options, finished(sweeps))
 

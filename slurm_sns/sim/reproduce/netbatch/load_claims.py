@@ -5,13 +5,14 @@ read in two ways, each reading is a claim of its own, which its text names. A se
 one claim of two parts: the heuristic is behind the one before it, and ahead of the others.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
-from slurm_sns.sim.reproduce.claims import Claim, Input, interval, joint, percent_more
+from slurm_sns.sim.pages.judge import Claim, interval, joint, percent_more
 from slurm_sns.sim.reproduce.netbatch.readings import (
     BEST_OR_THE_SAME,
     BETTER,
@@ -187,7 +188,7 @@ def _original_load(results: "Results") -> list[Claim]:
     claims = [_spread(results, name, ORIGINAL_LOAD, text) for name in results.sweep.pools]
     if results.sweep.scale != 1:
         return claims
-    return [Input(each.where, each.text, each.measure, each.found, each.low, each.high) for each in claims]
+    return [replace(each, is_input=True, is_difference=False) for each in claims]
 
 
 def _first_fit(results: "Results") -> list[Claim]:

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim, Interval, interval, percent_more
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.replay.lookahead_replay import ArrivalSource, Lookahead, MatchComparison, replay_ahead
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim, Interval, interval, percent_more
 from slurm_sns.sim.reproduce.netbatch.readings import BETTER, MARKEDLY_BETTER, PERCENT, TOLD
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, TOLD_DEFAULT_CYCLE, records_of
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS

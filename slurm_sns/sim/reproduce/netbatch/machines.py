@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.reproduce.netbatch.buckets import FIGURE_11, buckets_of, claims_of_figure_11, matches, winners
 from slurm_sns.sim.reproduce.netbatch.readings import TOLD
 from slurm_sns.sim.reproduce.netbatch.variants import called
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page
+from slurm_sns.sim.reproduce.page import Page
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 

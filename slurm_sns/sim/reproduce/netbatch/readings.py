@@ -9,7 +9,7 @@ paper prints them.
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from slurm_sns.sim.reproduce.claims import Claim, Difference, Interval
+from slurm_sns.sim.pages.judge import Claim, Interval
 
 #: "The same", "similar", "little difference", "near": no further apart than this. A printed change is met within
 #: `NEAR_PRINTED`. What is slight is at most twice the same; what is more is marked.
@@ -40,8 +40,9 @@ class WordBounds:
 
     def of(self, where: str, quotation: str, measure: str, found: Interval) -> Claim:
         """The claim of a sentence of the paper that uses the word."""
-        kind = Difference if self.of_difference else Claim
-        return kind(where, f"{quotation} ({self})", measure, found, self.low, self.high)
+        return Claim(
+            where, f"{quotation} ({self})", measure, found, self.low, self.high, is_difference=self.of_difference
+        )
 
 
 def printed(change: float) -> WordBounds:

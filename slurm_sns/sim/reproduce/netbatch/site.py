@@ -27,13 +27,13 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays, ever_holding
 from slurm_sns.policies.registry import specification
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.engine.planned import PlannedSimulation
+from slurm_sns.sim.pages.judge import Claim, exactly
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options, shared_file
 from slurm_sns.sim.replay.backfilling_loop import EASY
 from slurm_sns.sim.replay.trace_replay import replay_in_order
-from slurm_sns.sim.reproduce.claims import Claim, exactly
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page
+from slurm_sns.sim.reproduce.page import Page
 from slurm_sns.sim.reproduce.runs import INTERVAL_S
-from slurm_sns.sim.reproduce.shared_data import shared_file
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.slurm_conf import SiteNode, node_arrays, site_nodes
 from slurm_sns.sim.traces.trace import Trace, TraceJob

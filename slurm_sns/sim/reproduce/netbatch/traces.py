@@ -24,16 +24,15 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, amounts
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import RESAMPLED, Claim, Interval, percent_above
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options, shared_file
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim, Interval
 from slurm_sns.sim.reproduce.netbatch.load_claims import MIX
 from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, POOR, TOLD
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
-from slurm_sns.sim.reproduce.resampling import DRAWS, percent_above
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.runs import FIRST_FIT, INTERVAL_S, MAX_JOBS, POLICIES, TOLD_DEFAULT_CYCLE
-from slurm_sns.sim.reproduce.shared_data import shared_file
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.slurm_events import read_events
@@ -202,10 +201,10 @@ def reproduce(options: Options) -> Page:
 
 RULE = (
     "Each log is one sample. We draw its weeks (UB-HPC: the days of its one week) with replacement "
-    f"{DRAWS:,} times, compare the policies on the same weeks, and take the central 95 % of the draws as the interval. "
-    "If the whole interval lies inside the expected range, the claim holds; if all of it lies outside, the claim does "
-    "not hold; otherwise we cannot tell. A backlog over several weeks makes them alike; the interval is then too "
-    "narrow."
+    f"{RESAMPLED:,} times, compare the policies on the same weeks, and take the central 95 % of the draws as the "
+    "interval. If the whole interval lies inside the expected range, the claim holds; if all of it lies outside, the "
+    "claim does not hold; otherwise we cannot tell. A backlog over several weeks makes them alike; the interval is "
+    "then too narrow."
 )
 REMARK = (
     "The paper makes these claims about other pools; we ask whether they hold on these logs too. Of the logs at hand "

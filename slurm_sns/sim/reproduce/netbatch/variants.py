@@ -9,14 +9,15 @@ they suffice; it *hangs on* the variants under which its verdict is another one;
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slurm_sns.sim.reproduce.claims import FAILS, HOLDS, IDENTICAL, UNDECIDED, Claim, worst
+from slurm_sns.sim.pages.judge import FAILS, HOLDS, IDENTICAL, UNDECIDED, Claim, worst
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.reproduce.netbatch import wins
 from slurm_sns.sim.reproduce.netbatch.depth import DAYS, QUICK_DAYS, QUICK_SCALE
 from slurm_sns.sim.reproduce.netbatch.load import HEURISTICS, Results, finished
 from slurm_sns.sim.reproduce.netbatch.load_claims import claims_of
 from slurm_sns.sim.reproduce.netbatch.readings import PERCENT, TOLD
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page
+from slurm_sns.sim.reproduce.page import Page
 from slurm_sns.sim.reproduce.rows import ROWS, run_with_rows
 from slurm_sns.sim.reproduce.runs import FIRST_FIT, HIGHEST_LOAD, MAX_JOBS, Sweep
 from slurm_sns.sim.workloads.netbatch_pools import POOLS, VARIANT_BETAS, WAITS_S

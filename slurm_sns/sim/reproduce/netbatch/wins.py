@@ -10,19 +10,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim, Interval, interval, joint
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim, Interval, interval, joint
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.reproduce.netbatch import buckets
 from slurm_sns.sim.reproduce.netbatch.full import NOTHING_QUEUES, named
 from slurm_sns.sim.reproduce.netbatch.full import sweeps_of as full_sweeps
 from slurm_sns.sim.reproduce.netbatch.load import HEURISTICS, Results, finished
 from slurm_sns.sim.reproduce.netbatch.load_claims import BEST_MEMORY, MIX, WORSE_CORES
 from slurm_sns.sim.reproduce.netbatch.readings import TOLD, WINS_MARKEDLY_MORE, WINS_MORE, printed_share
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.rows import run_with_rows
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, MAX_JOBS, Sweep
-from slurm_sns.sim.reproduce.shared_runs import shared_results
 
 #: Mix-Fit's percentage in pool A, as the figure shows it: "still getting as low as 73% in pool A".
 LEAST = 73
@@ -50,7 +50,7 @@ def reproduce(options: Options) -> Page:
         (results.sweep.complete(HIGHEST_LOAD, pool) for results in of_sweeps for pool in results.sweep.pools), default=0
     )
     pieces = [(pool, seed, days) for pool in pools for seed in range(1, most + 1)]
-    found = shared_results(options, pieces, buckets.contest, "buckets-of-wins")
+    found = options.shared("buckets-of-wins", buckets.contest, pieces)
     of_buckets = {
         pool: dict(
             zip(

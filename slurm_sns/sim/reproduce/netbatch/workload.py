@@ -4,14 +4,16 @@ This checks the generator: the paper's statements on the traces of the four pool
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Input, exactly, interval
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim, exactly, interval
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import DAYS, POOLS
 
@@ -114,65 +116,107 @@ def _draw(options: Options, seen: dict[str, list[Seen]]) -> DataTable:
     return DataTable("sizes", ("pool", "resource", "size", "percent of jobs [95 %]"), rows)
 
 
-def _sizes(seen: dict[str, list[Seen]]) -> list[Input]:
+def _sizes(seen: dict[str, list[Seen]]) -> list[Claim]:
     claims = []
     small, more = MEMORY_GB.index(8), MEMORY_GB.index(32)
     for name, runs in seen.items():
         serial = interval([each.cores[0] for each in runs])
-        claims.append(Input("fig. 1", "the vast majority of jobs are serial", f"{name}: % of 1 core", serial, low=80))
+        claims.append(
+            Claim(
+                "fig. 1", "the vast majority of jobs are serial", f"{name}: % of 1 core", serial, low=80, is_input=True
+            )
+        )
         below = interval([each.memory[: small + 1].sum() for each in runs])
-        claims.append(Input("fig. 2", "memory is mostly 8 GB and below", f"{name}: % of at most 8 GB", below, low=50))
+        claims.append(
+            Claim(
+                "fig. 2", "memory is mostly 8 GB and below", f"{name}: % of at most 8 GB", below, low=50, is_input=True
+            )
+        )
         large = interval([each.memory[more:].sum() for each in runs])
         claims.append(
-            Input("fig. 2", "some need 16, 32 GB or more", f"{name}: % of 32 GB or more", large, low=0, high=15)
+            Claim(
+                "fig. 2",
+                "some need 16, 32 GB or more",
+                f"{name}: % of 32 GB or more",
+                large,
+                low=0,
+                high=15,
+                is_input=True,
+            )
         )
     four = MEMORY_GB.index(4)
     for other in "ACD":
         more_in_b = [b.memory[four] - o.memory[four] for b, o in zip(seen["B"], seen[other], strict=True)]
         claims.append(
-            Input("sec. 5", "B has the largest share of 4 GB jobs", f"points B - {other}", interval(more_in_b), low=0)
+            Claim(
+                "sec. 5",
+                "B has the largest share of 4 GB jobs",
+                f"points B - {other}",
+                interval(more_in_b),
+                low=0,
+                is_input=True,
+            )
         )
     return claims
 
 
-def _bursts(seen: dict[str, list[Seen]]) -> list[Input]:
+def _bursts(seen: dict[str, list[Seen]]) -> list[Claim]:
     claims = []
     for name, runs in seen.items():
         tops = [float(each.bucket_cores.max()) for each in runs]
         top = exactly(min(tops) if name == "A" else max(tops))
-        bounds = {"low": 2.0} if name == "A" else {"high": 2.0}
+        bounds: dict[str, Any] = {"low": 2.0} if name == "A" else {"high": 2.0}
         text = "only A has a bucket with a mean of more than 2 cores"
         claims.append(
-            Input(
+            Claim(
                 "fig. 5",
                 text,
                 f"{name}: largest bucket mean, cores; the {'least' if name == 'A' else 'largest'} of the seeds",
                 top,
                 **bounds,
+                is_input=True,
             )
         )
     rare = interval([100 * float((each.bucket_cores > 2).mean()) for each in seen["A"]])
     text = 'A "is the only pool that had a bucket" above 2 cores: such buckets are rare'
-    claims.append(Input("fig. 5", text, "A: % of buckets above 2 cores", rare, low=0, high=MOST_ABOVE_TWO))
+    claims.append(
+        Claim("fig. 5", text, "A: % of buckets above 2 cores", rare, low=0, high=MOST_ABOVE_TWO, is_input=True)
+    )
     steady = interval([each.bucket_cores.max() for each in seen["D"]])
     claims.append(
-        Input("fig. 5", "D: virtually no bursts of cores", "D: largest bucket mean, cores", steady, high=NO_BURST_CORES)
+        Claim(
+            "fig. 5",
+            "D: virtually no bursts of cores",
+            "D: largest bucket mean, cores",
+            steady,
+            high=NO_BURST_CORES,
+            is_input=True,
+        )
     )
     many = interval([(each.bucket_gb > 20).sum() for each in seen["A"]])
-    claims.append(Input("fig. 6", "A has multiple buckets above 20 GB", "A: buckets above 20 GB", many, low=2))
+    claims.append(
+        Claim("fig. 6", "A has multiple buckets above 20 GB", "A: buckets above 20 GB", many, low=2, is_input=True)
+    )
     for other in "BCD":
         cores = [a.bucket_cores.std() - o.bucket_cores.std() for a, o in zip(seen["A"], seen[other], strict=True)]
         claims.append(
-            Input("fig. 5", "A is the burstiest in cores", f"std of buckets, A - {other}", interval(cores), low=0)
+            Claim(
+                "fig. 5",
+                "A is the burstiest in cores",
+                f"std of buckets, A - {other}",
+                interval(cores),
+                low=0,
+                is_input=True,
+            )
         )
     for bursty, calm in (("A", "B"), ("A", "C"), ("A", "D"), ("B", "C"), ("B", "D")):
         memory = [_excess(o.bucket_gb) - _excess(c.bucket_gb) for o, c in zip(seen[bursty], seen[calm], strict=True)]
         text = "A, then B, are the burstiest in memory"
         measure = f"excess of buckets over the median (GB), {bursty} - {calm}"
-        claims.append(Input("fig. 6", text, measure, interval(memory), low=0))
+        claims.append(Claim("fig. 6", text, measure, interval(memory), low=0, is_input=True))
     low = interval([100 * (each.bucket_gb < LOW_MEMORY_GB).mean() for each in seen["D"]])
     text = "D has periods of particularly low memory demand"
-    claims.append(Input("fig. 6", text, f"D: % of buckets below {LOW_MEMORY_GB:g} GB", low, low=5))
+    claims.append(Claim("fig. 6", text, f"D: % of buckets below {LOW_MEMORY_GB:g} GB", low, low=5, is_input=True))
     return claims
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from slurm_sns.policies.profile import Program, Provenance, Run
 from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, CONTENTION, CS, SNS
-from slurm_sns.sim.reproduce.claims import Claim, interval
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page
+from slurm_sns.sim.pages.judge import Claim, interval
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.reproduce.page import Page
 from slurm_sns.sim.reproduce.spread_n_share.runs import NODE, shipped_programs
 from slurm_sns.sim.reproduce.spread_n_share.runs import run_all as run_policies
 from slurm_sns.sim.reproduce.spread_n_share.statistics import Sequences

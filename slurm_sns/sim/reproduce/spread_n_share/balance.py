@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from slurm_sns.model import Seconds
 from slurm_sns.sim.engine.disciplines import PROTOTYPE, TEXT
 from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION, SNS
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim, drawn, interval
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, bandwidth_used
 from slurm_sns.sim.progress.progress import PlacedRun
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Judged, interval
-from slurm_sns.sim.reproduce.draws import DRAW_RULE, PrintedNumber, Statement
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.spread_n_share.runs import NODE, PAPER_NODES, place, shipped_programs
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import jobs_of, population, sequence
@@ -153,15 +153,14 @@ def reproduce(options: Options) -> Page:
         numbers=[DataTable("balance", ("queue", "window", "policy", "seed", "deviation_over_peak"), numbers)],
         remarks=[WHY],
         seeds=options.seeds,
-        rule=DRAW_RULE,
-        range_name="90 % of our draws",
+        of_draws=True,
     )
 
 
 _HEADER = ("queue", "window", "CE (printed 0.40)", "SNS (printed 0.25)", "SNS more even than CE, % of the sequences")
 
 
-def _claims(discipline: str, spread: Mapping[tuple[str, str, str], NDArray[np.float64]]) -> list[Judged]:
+def _claims(discipline: str, spread: Mapping[tuple[str, str, str], NDArray[np.float64]]) -> list[Claim]:
     """The two printed numbers and what the paper concludes from them, over all episodes."""
 
     def halves(draws: NDArray[np.float64]) -> list[NDArray[np.float64]]:
@@ -171,17 +170,16 @@ def _claims(discipline: str, spread: Mapping[tuple[str, str, str], NDArray[np.fl
     less = by_policy[SNS] - by_policy[CE]
     return [
         *(
-            PrintedNumber(
+            Claim(
                 "fig. 18",
                 f"standard deviation / peak is {printed:.2f} under {policy.upper()}",
                 "over nodes and episodes",
-                printed,
-                by_policy[policy],
-                halves(by_policy[policy]),
+                drawn(by_policy[policy], halves(by_policy[policy])),
+                printed=printed,
             )
             for policy, printed in PRINTED.items()
         ),
-        Statement("fig. 18", "SNS uses bandwidth more evenly than CE", "SNS - CE", less, high=0, halves=halves(less)),
+        Claim("fig. 18", "SNS uses bandwidth more evenly than CE", "SNS - CE", drawn(less, halves(less)), high=0),
     ]
 
 

@@ -19,12 +19,13 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristic_names import IDLEST
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, CONTENTION, CS, SNS
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim, interval
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.profiling.sampled_profiles import as_profiled
 from slurm_sns.sim.progress.progress import PlacedRun
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Claim, interval
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.spread_n_share.runs import NODE, PAPER_NODES, Runs, geometric_mean, place, shipped_programs
 from slurm_sns.sim.reproduce.spread_n_share.statistics import ALPHA, ROUNDING
 from slurm_sns.sim.workloads.sequences import jobs_of, population, sequence
@@ -207,7 +208,7 @@ def reproduce(options: Options) -> Page:
 def _claims(found: Mapping[str, Mapping[str, Any]]) -> list[Claim]:
     """Our own claims, judged by the same rule: each compares two variants in pairs, on the same sequences."""
 
-    def compare(text: str, one: str, other: str, measure: str, **bounds: float) -> Claim:
+    def compare(text: str, one: str, other: str, measure: str, **bounds: Any) -> Claim:
         difference = interval(found[one][measure] - found[other][measure])
         return Claim("ours", text, f"{one} - {other}: {MEASURES[measure]}", difference, **bounds)
 

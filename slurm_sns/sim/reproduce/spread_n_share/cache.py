@@ -6,12 +6,13 @@ fewest ways that a profiler finds when it samples 2, 4, 8 and all ways and inter
 """
 
 from slurm_sns.policies.profile import Run
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim, exactly
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, sampled
 from slurm_sns.sim.progress.bandwidth_saturation import ONE_CORE_GBPS, Traffic, settled
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Input, exactly
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.spread_n_share.runs import NODE, shipped_programs
 
 PROCESSES, KEPT = 16, 0.9
@@ -74,7 +75,7 @@ def _row(name: str, run: Run) -> tuple[object, ...]:
     return (name, fewest, run.bandwidth_at(fewest), run.bandwidth_at(run.ways[-1]), found, found - fewest)
 
 
-def _claims(runs: dict[str, Run], mg_on_two: Run) -> list[Input]:
+def _claims(runs: dict[str, Run], mg_on_two: Run) -> list[Claim]:
     claims = [
         _is(f"fig. {where}", text, what, value, printed)
         for name, printed in PRINTED_WAYS.items()
@@ -96,6 +97,6 @@ def _claims(runs: dict[str, Run], mg_on_two: Run) -> list[Input]:
     return claims
 
 
-def _is(where: str, text: str, measure: str, value: float | None, printed: float) -> Input:
+def _is(where: str, text: str, measure: str, value: float | None, printed: float) -> Claim:
     """The input that our number is within 1 % of the printed one."""
-    return Input(where, text, measure, exactly(value or 0.0), (1 - NEAR) * printed, (1 + NEAR) * printed)
+    return Claim(where, text, measure, exactly(value or 0.0), (1 - NEAR) * printed, (1 + NEAR) * printed, is_input=True)

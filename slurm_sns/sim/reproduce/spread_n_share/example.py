@@ -5,10 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION, MODELS, SNS
+from slurm_sns.sim.pages.judge import Claim, exactly
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.progress.progress import PlacedRun
-from slurm_sns.sim.reproduce.claims import Input, exactly
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page
+from slurm_sns.sim.reproduce.page import Page
 from slurm_sns.sim.reproduce.spread_n_share.runs import cluster, place
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 
@@ -75,47 +76,56 @@ def _row(name: str, ce: PlacedRun, sns: PlacedRun) -> tuple[object, ...]:
     )
 
 
-def _claims(model: str, ce: tuple[PlacedRun, ...], sns: tuple[PlacedRun, ...]) -> list[Input]:
+def _claims(model: str, ce: tuple[PlacedRun, ...], sns: tuple[PlacedRun, ...]) -> list[Claim]:
     where = "fig. 1"
     started = sum(each.start_s == 0 for each in sns)
     claims = [
-        Input(
-            where, "all three start at once on two nodes", f"{model}: jobs that start at 0", exactly(started), 2.5, 3.5
+        Claim(
+            where,
+            "all three start at once on two nodes",
+            f"{model}: jobs that start at 0",
+            exactly(started),
+            2.5,
+            3.5,
+            is_input=True,
         )
     ]
     for name, each in zip(PRINTED, sns, strict=True):
         printed_s = PRINTED[name][1]
         claims.append(
-            Input(
+            Claim(
                 where,
                 f"{name.upper()} runs {printed_s} s under SNS",
                 f"{model}: seconds",
                 exactly(float(each.end_s - each.start_s)),
                 (1 - NEAR) * printed_s,
                 (1 + NEAR) * printed_s,
+                is_input=True,
             )
         )
     last_ce, last_sns = max(each.end_s for each in ce), max(each.end_s for each in sns)
     longer = 100 * (last_sns / last_ce - 1)
     less = 100 * (1 - SNS_NODES * last_sns / (CE_NODES * last_ce))
     claims.append(
-        Input(
+        Claim(
             where,
             "the last job ends 2.62 % later under SNS",
             f"{model}: %",
             exactly(longer),
             2.62 - NEAR_POINTS,
             2.62 + NEAR_POINTS,
+            is_input=True,
         )
     )
     claims.append(
-        Input(
+        Claim(
             where,
             f"{NODE_SECONDS_LESS} % fewer node-seconds (printed: 34.58)",
             f"{model}: %",
             exactly(float(np.round(less, 2))),
             NODE_SECONDS_LESS - NEAR_POINTS,
             NODE_SECONDS_LESS + NEAR_POINTS,
+            is_input=True,
         )
     )
     return claims

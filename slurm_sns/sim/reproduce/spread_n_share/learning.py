@@ -20,13 +20,14 @@ from slurm_sns.policies.spread_n_share.learning import Key
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION, CS, SNS, policy_of, progress_of
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim, exactly, interval
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.profiling.learning_cluster import Laboratory, LearningCluster, laboratory_of
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS
 from slurm_sns.sim.progress.progress import PlacedRun
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Input, exactly, interval
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.spread_n_share.runs import INTERVAL_S, PAPER_NODES, Runs, cluster, place, shipped_programs
 from slurm_sns.sim.reproduce.spread_n_share.statistics import ALPHA, ROUNDING
 from slurm_sns.sim.traces.program_trace import TraceReader
@@ -335,7 +336,14 @@ def reproduce(options: Options) -> Page:
         title="Spread-n-Share: profiles learnt from running jobs (sections 4.1, 4.2, 5.1)",
         made=[made, checked],
         claims=[
-            Input(f"sec. {where}" if where != "ours" else where, rule, "times broken", exactly(broken[name]), high=0.5)
+            Claim(
+                f"sec. {where}" if where != "ours" else where,
+                rule,
+                "times broken",
+                exactly(broken[name]),
+                high=0.5,
+                is_input=True,
+            )
             for name, (where, rule) in RULES.items()
         ],
         drawings=[SavedFigure("learning", "Throughput over CE: known profiles and learnt ones, by size of error.")],

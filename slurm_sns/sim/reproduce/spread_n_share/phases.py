@@ -20,13 +20,13 @@ import numpy as np
 from slurm_sns.policies.profile import Program, Run
 from slurm_sns.sim.engine.disciplines import PROTOTYPE
 from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION, SNS
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import HOLDS, Claim, drawn, interval
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, as_profiled, sampled
 from slurm_sns.sim.progress.phased import Phases, in_phase
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import HOLDS, interval
-from slurm_sns.sim.reproduce.draws import PrintedNumber
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.spread_n_share.runs import Runs, place, shipped_programs
 from slurm_sns.sim.reproduce.spread_n_share.statistics import NUMBERS, Sequences, above_alpha, broken_by
 from slurm_sns.sim.reproduce.spread_n_share.throughput import BLOCK, PRINTED, draws_of
@@ -214,9 +214,9 @@ def reproduce(options: Options) -> Page:
 def is_inside(sequences: Sequences) -> str:
     """Whether each of the three printed numbers lies inside the central 90 % of our draws of 36 sequences."""
     numbers = {name: NUMBERS[name] for name in NUMBERS_OF_BROKEN}
-    drawn = draws_of(sequences, numbers)
+    draws = draws_of(sequences, numbers)
     found = [
-        PrintedNumber(each.where, each.text, each.measure, each.printed, drawn[each.number]).verdict == HOLDS
+        Claim(each.where, each.text, each.measure, drawn(draws[each.number]), printed=each.printed).verdict == HOLDS
         for each in PRINTED
         if each.number in numbers
     ]

@@ -12,11 +12,11 @@ import numpy as np
 
 from slurm_sns.sim.engine.disciplines import PROTOTYPE, SIMULATOR, TEXT
 from slurm_sns.sim.engine.spreading_policies import AUTHORS, CE, COMBINED, CONTENTION, MODELS, SNS
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import interval
-from slurm_sns.sim.reproduce.draws import DRAW_RULE, Statement
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim, drawn, interval
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.spread_n_share.runs import Column, run_all, runs_of, shipped_programs
 from slurm_sns.sim.workloads.sequences import SWEEP_JOBS, jobs_of, population, scaling_ratio, sweep_sequence
 
@@ -124,8 +124,7 @@ def reproduce(options: Options) -> Page:
         numbers=[DataTable("figure-19", ("setting", "policy", "model", "ratio", "what", "mean", "low", "high"), rows)],
         remarks=[WHY],
         seeds=options.seeds,
-        rule=DRAW_RULE,
-        range_name="90 % of our draws",
+        of_draws=True,
     )
 
 
@@ -152,16 +151,16 @@ def _turnarounds(shares: Mapping[str, Shares], ratio: Mapping[int, float]) -> Da
     return DataTable("turnaround", ("turnaround / CE's", *(f"{ratio[jobs]:.2f}" for jobs in SCALING_JOBS)), rows)
 
 
-def claims_of(shares: Shares, ratio: Mapping[int, float]) -> list[Statement]:
+def claims_of(shares: Shares, ratio: Mapping[int, float]) -> list[Claim]:
     """A claim for each sentence of the paper; a draw is one order at each ratio."""
     stacked = {what: np.array([shares[jobs][what] for jobs in SCALING_JOBS]) for what in WHATS}
     within = [at for at, jobs in enumerate(SCALING_JOBS) if BETTER_BETWEEN[0] <= ratio[jobs] <= BETTER_BETWEEN[1]]
     ratios = np.array([ratio[jobs] for jobs in SCALING_JOBS])
     better = np.all([each < 1 for each in stacked.values()], axis=0)
 
-    def claim(text: str, measure: str, draws: Column, **bounds: float) -> Statement:
+    def claim(text: str, measure: str, draws: Column, **bounds: Any) -> Claim:
         half = len(draws) // 2
-        return Statement("fig. 19", text, measure, draws, halves=(draws[:half], draws[half:]), **bounds)
+        return Claim("fig. 19", text, measure, drawn(draws, (draws[:half], draws[half:])), **bounds)
 
     return [
         claim(

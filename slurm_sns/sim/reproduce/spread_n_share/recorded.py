@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from slurm_sns.sim.engine.disciplines import TEXT
 from slurm_sns.sim.engine.spreading_policies import AUTHORS, CE
-from slurm_sns.sim.reproduce.claims import Claim, Input, exactly
+from slurm_sns.sim.pages.judge import Claim, exactly
 from slurm_sns.sim.reproduce.spread_n_share.runs import Runs, place, shipped_programs
 from slurm_sns.sim.workloads.sequences import TestProgram, jobs_of, population
 
@@ -34,8 +34,13 @@ def recorded_claims(discipline: str = TEXT) -> list[Claim]:
     runs = Runs.of(place(CE, AUTHORS, jobs_of(_members(RECORDED)), discipline=discipline))
     ours = (runs.wait_s.mean(), runs.run_s.mean(), runs.end_s.max() / 3600)
     return [
-        (Input if text == GIVEN else Claim)(
-            "prototype", f"a recorded sequence under CE: {text} {number}", "CE", exactly(found), *_near(number)
+        Claim(
+            "prototype",
+            f"a recorded sequence under CE: {text} {number}",
+            "CE",
+            exactly(found),
+            *_near(number),
+            is_input=text == GIVEN,
         )
         for (text, number), found in zip(RECORDED_NUMBERS.items(), map(float, ours), strict=True)
     ]

@@ -19,12 +19,11 @@ import numpy as np
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.disciplines import AGE_LIMIT, FIRST_JOB, SIMULATOR, TEXT
 from slurm_sns.sim.engine.spreading_policies import AUTHORS, CE, SNS
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Judged, interval
-from slurm_sns.sim.reproduce.draws import DRAW_RULE, Statement
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
-from slurm_sns.sim.reproduce.shared_data import shared_file
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim, drawn, interval
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options, shared_file
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.spread_n_share.runs import NODE, Column, Runs, cluster, place, shipped_programs
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import population
@@ -178,7 +177,7 @@ def reproduce(options: Options) -> Page:
         for policy in POLICIES
         for what in WHATS
     ]
-    claims: list[tuple[str, Judged]] = [
+    claims: list[tuple[str, Claim]] = [
         (title, claim) for d, title in TITLES.items() if not options.quick for claim in claims_of(means[d])
     ]
     table = study_table(found, study)
@@ -195,8 +194,7 @@ def reproduce(options: Options) -> Page:
         ],
         remarks=[WHY],
         seeds=options.seeds,
-        rule=DRAW_RULE,
-        range_name="90 % of our draws",
+        of_draws=True,
     )
 
 
@@ -254,7 +252,7 @@ def _gain(means: Means, nodes: int, ratio: float) -> Column:
     return 100 * (_ce(means, nodes, ratio) / means[nodes, ratio][SNS]["turnaround_s"] - 1)
 
 
-def claims_of(means: Means) -> list[Judged]:
+def claims_of(means: Means) -> list[Claim]:
     """The paper's claims for one queue; a draw is one assignment of programs to the jobs."""
     small, middle, large = SIZES
     high, low = RATIOS
@@ -262,14 +260,14 @@ def claims_of(means: Means) -> list[Judged]:
     def halves(draws: Column) -> tuple[Column, Column]:
         return draws[: (len(draws) + 1) // 2], draws[len(draws) // 2 :]
 
-    def claim(text: str, measure: str, draws: Column, **bounds: float) -> Statement:
-        return Statement("fig. 20", text, measure, draws, halves=halves(draws), **bounds)
+    def claim(text: str, measure: str, draws: Column, **bounds: Any) -> Claim:
+        return Claim("fig. 20", text, measure, drawn(draws, halves(draws)), **bounds)
 
-    def number(text: str, measure: str, printed: float, draws: Column) -> Statement:
+    def number(text: str, measure: str, printed: float, draws: Column) -> Claim:
         return claim(text, measure, draws, low=(1 - NEAR) * printed, high=(1 + NEAR) * printed)
 
     waits = 100 * _ce(means, small, high, "wait_s") / _ce(means, small, high)
-    claims: list[Judged] = [
+    claims: list[Claim] = [
         claim("4K, 0.9: waiting dominates", "wait under CE, % of turnaround", waits, low=50),
         claim(
             "4K, 0.9: SNS is slightly worse",

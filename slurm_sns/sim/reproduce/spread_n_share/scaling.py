@@ -6,10 +6,11 @@ speedups and the classes that the paper gives.
 
 from slurm_sns.policies.spread_n_share.classify import Classification, ProgramClass, classify
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Input, exactly
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim, exactly
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.spread_n_share.runs import shipped_programs
 
 PROCESSES = 16
@@ -64,24 +65,46 @@ def reproduce(options: Options) -> Page:
     )
 
 
-def _claims(faster: dict[str, dict[int, float]], classes: dict[str, Classification]) -> list[Input]:
+def _claims(faster: dict[str, dict[int, float]], classes: dict[str, Classification]) -> list[Claim]:
     where = "fig. 13"
     best = {name: max(of, key=of.__getitem__) for name, of in faster.items()}
     cg = exactly(faster["cg"][CG_SCALE])
     claims = [
-        Input(where, "CG is 13 % faster on 2 nodes", "%", cg, CG_FASTER - POINT, CG_FASTER + POINT),
-        Input(where, "CG peaks at scale 2", "best scale", exactly(best["cg"]), CG_SCALE - 0.5, CG_SCALE + 0.5),
+        Claim(where, "CG is 13 % faster on 2 nodes", "%", cg, CG_FASTER - POINT, CG_FASTER + POINT, is_input=True),
+        Claim(
+            where,
+            "CG peaks at scale 2",
+            "best scale",
+            exactly(best["cg"]),
+            CG_SCALE - 0.5,
+            CG_SCALE + 0.5,
+            is_input=True,
+        ),
     ]
     for name in SCALING:
         if name != "cg":
             text = f"{name.upper()} scales to 8 nodes, by over 30 %"
             claims.append(
-                Input(where, text, "% faster at its best scale", exactly(faster[name][best[name]]), low=FASTER)
+                Claim(
+                    where,
+                    text,
+                    "% faster at its best scale",
+                    exactly(faster[name][best[name]]),
+                    low=FASTER,
+                    is_input=True,
+                )
             )
     for name in COMPACT:
         slower = exactly(faster[name][2])
         claims.append(
-            Input(where, f"{name.upper()} is slower on two nodes than on one", "% faster at 2", slower, high=0)
+            Claim(
+                where,
+                f"{name.upper()} is slower on two nodes than on one",
+                "% faster at 2",
+                slower,
+                high=0,
+                is_input=True,
+            )
         )
     for names, kind in (
         (SCALING, ProgramClass.SCALING),
@@ -91,9 +114,18 @@ def _claims(faster: dict[str, dict[int, float]], classes: dict[str, Classificati
         right = sum(classes[name].kind is kind for name in names)
         text = f"{', '.join(names).upper()} are {kind.value}"
         found = exactly(right)
-        claims.append(Input("sec. 6.1", text, "programs of this class", found, len(names) - 0.5, len(names) + 0.5))
+        claims.append(
+            Claim("sec. 6.1", text, "programs of this class", found, len(names) - 0.5, len(names) + 0.5, is_input=True)
+        )
     spread = sum(len(faster[name]) > 1 for name in ONE_NODE)
     claims.append(
-        Input("sec. 6.1", "GAN and RNN cannot spread", "of them with a wider scale", exactly(spread), high=0.5)
+        Claim(
+            "sec. 6.1",
+            "GAN and RNN cannot spread",
+            "of them with a wider scale",
+            exactly(spread),
+            high=0.5,
+            is_input=True,
+        )
     )
     return claims

@@ -24,11 +24,11 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, CONTENTION, CS, SNS
+from slurm_sns.sim.pages.judge import Claim, exactly, interval
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options, shared_file
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
-from slurm_sns.sim.reproduce.claims import Claim, exactly, interval
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page
-from slurm_sns.sim.reproduce.shared_data import shared_file
+from slurm_sns.sim.reproduce.page import Page
 from slurm_sns.sim.reproduce.spread_n_share.runs import Runs, geometric_mean, place
 from slurm_sns.sim.reproduce.spread_n_share.statistics import ALPHA, ROUNDING
 from slurm_sns.sim.traces.programs_csv import ProgramJob

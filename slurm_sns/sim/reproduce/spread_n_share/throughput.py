@@ -14,11 +14,11 @@ import numpy as np
 
 from slurm_sns.sim.engine.disciplines import PROTOTYPE, SIMULATOR, TEXT
 from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, CONTENTION, CS, MODELS, SNS
-from slurm_sns.sim.reproduce import figures
-from slurm_sns.sim.reproduce.claims import Judged
-from slurm_sns.sim.reproduce.draws import DRAW_RULE, PrintedNumber
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import DataTable, Page, SavedFigure
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Claim, drawn
+from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.spread_n_share.recorded import recorded_claims
 from slurm_sns.sim.reproduce.spread_n_share.runs import POLICIES, geometric_mean, run_all, runs_of, shipped_programs
 from slurm_sns.sim.reproduce.spread_n_share.statistics import (
@@ -100,7 +100,7 @@ def reproduce(options: Options) -> Page:
     results = results_of(options)
     sequences = {name: Sequences.of(results[name], CONTENTION, SETTINGS[name].throughput) for name in SETTINGS}
     _draw(options, results)
-    claims: list[tuple[str, Judged]] = []
+    claims: list[tuple[str, Claim]] = []
     for name, setting in SETTINGS.items():
         claims += [(setting.title, claim) for claim in claims_of(sequences[name])]
         if not setting.prototype_scales:  # under CE nothing is spread
@@ -119,8 +119,7 @@ def reproduce(options: Options) -> Page:
         shown=_summary(results),
         remarks=[WHY],
         seeds=len(results["text"]),
-        rule=DRAW_RULE,
-        range_name="90 % of our draws",
+        of_draws=True,
     )
 
 
@@ -192,19 +191,18 @@ PRINTED = (
 )
 
 
-def claims_of(sequences: Sequences) -> list[PrintedNumber]:
+def claims_of(sequences: Sequences) -> list[Claim]:
     """The printed numbers beside our draws of them."""
     half = len(sequences) // 2
     parts = [sequences, sequences.take(np.arange(half)), sequences.take(np.arange(half, len(sequences)))]
-    drawn = [draws_of(part) for part in parts]
+    draws = [draws_of(part) for part in parts]
     return [
-        PrintedNumber(
+        Claim(
             each.where,
             each.text,
             each.measure,
-            each.printed,
-            drawn[0][each.number],
-            [half_drawn[each.number] for half_drawn in drawn[1:]],
+            drawn(draws[0][each.number], [of_half[each.number] for of_half in draws[1:]]),
+            printed=each.printed,
         )
         for each in PRINTED
     ]

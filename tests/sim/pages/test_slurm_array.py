@@ -4,9 +4,9 @@ import pytest
 from submitit import LocalExecutor
 
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.sim.reproduce import slurm_array
-from slurm_sns.sim.reproduce.slurm_array import SlurmArray, in_array
-from slurm_sns.sim.reproduce.work import no_report
+from slurm_sns.sim.pages import slurm_array
+from slurm_sns.sim.pages.running import no_report
+from slurm_sns.sim.pages.slurm_array import SlurmArray, in_array
 
 
 def test_the_results_come_back_in_the_order_of_the_pieces(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator
 from numpy.typing import ArrayLike, NDArray
 
 from slurm_sns.errors import SnsError
-from slurm_sns.sim.reproduce.claims import Interval
+from slurm_sns.sim.pages.judge import Interval
 
 DOTS_PER_INCH = 90
 PANEL_INCHES = (3.9, 2.9)

@@ -16,7 +16,7 @@ from submitit import Executor, Job, SlurmExecutor
 from submitit.core.utils import FailedSubmissionError, UncompletedJobError
 
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.sim.reproduce.work import Piece, ReportProgress, Result, no_report
+from slurm_sns.sim.pages.running import Item, ReportProgress, Result, no_report
 
 #: Slurm's default MaxArraySize is 1001.
 MOST_TASKS = 1000
@@ -38,7 +38,7 @@ class SlurmArray:
     memory_gb: int = 4
 
     def __call__(
-        self, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: ReportProgress = no_report
+        self, function: Callable[[Item], Result], pieces: Sequence[Item], report: ReportProgress = no_report
     ) -> list[Result]:
         """The results in the order of the pieces.
 
@@ -73,7 +73,7 @@ class SlurmArray:
 
 
 def in_array(
-    executor: Executor, function: Callable[[Piece], Result], pieces: Sequence[Piece], report: ReportProgress
+    executor: Executor, function: Callable[[Item], Result], pieces: Sequence[Item], report: ReportProgress
 ) -> list[Result]:
     """Submit the array, wait for it, and return the results in the order of the pieces.
 

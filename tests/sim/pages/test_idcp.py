@@ -10,26 +10,34 @@ import pytest
 
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.rescheduling.parameters import OFF
-from slurm_sns.sim.reproduce.claims import interval
-from slurm_sns.sim.reproduce.idcp import beyond, runs, suspension, table_claims, tables, tails, tails_claims
-from slurm_sns.sim.reproduce.idcp.printed import (
-    ALL_TAIL,
-    HALF_COMPLETION_MIN,
-    HALF_UTILISATION_PCT,
-    SUSPENDED_TAIL,
-    WITH,
-    WITHOUT,
-    near,
-    near_pct,
-)
-from slurm_sns.sim.reproduce.idcp.statistics import TAILS, change, difference, paired, table, value
-from slurm_sns.sim.reproduce.idcp.variants import VARIANTS
-from slurm_sns.sim.reproduce.options import Options
-from slurm_sns.sim.reproduce.page import write_page
-from slurm_sns.sim.reproduce.work import WorkerProcesses
+from slurm_sns.sim.pages import idcp
+from slurm_sns.sim.pages.claims import ClaimEntry, PageClaims
+from slurm_sns.sim.pages.idcp import TAILS, VARIANTS, compared, quantities, table
+from slurm_sns.sim.pages.idcp_beyond import run as beyond
+from slurm_sns.sim.pages.idcp_suspension import run as suspension
+from slurm_sns.sim.pages.idcp_tables import run as tables
+from slurm_sns.sim.pages.judge import interval
+from slurm_sns.sim.pages.page import folder_of, reproduce, write
+from slurm_sns.sim.pages.running import Options, WorkerProcesses
 from slurm_sns.sim.traces.pool_trace import TraceSite
 
 SEEDS = 3
+TABLES, TAILS_PAGE, SUSPENSION, BEYOND = (
+    PageClaims.of(folder_of(f"idcp-{name}")) for name in ("tables", "tails", "suspension", "beyond")
+)
+PRINTED = TABLES.content.data["printed"]
+
+
+def claims_on_tables(of):
+    """The claims of the tables' page on these samples."""
+    return TABLES.judge(tables.measured(of), {})
+
+
+def near(page, reading, printed: float) -> tuple[float, float]:
+    """The range of a printed number in a reading."""
+    entry = ClaimEntry.model_validate({"of": "it", "reads": {reading: printed}})
+    [claim] = replace(page, content=page.content.model_copy(update={"claims": (entry,)})).judge({"it": 0.0}, {})
+    return claim.low, claim.high
 
 
 def samples(**quantities: float) -> dict[str, np.ndarray]:
@@ -39,15 +47,14 @@ def samples(**quantities: float) -> dict[str, np.ndarray]:
 
 def printed_table(column, **others: float) -> dict[str, np.ndarray]:
     """A variant with the numbers of a printed column."""
-    return samples(**column._asdict(), **others)
+    return samples(**column | others)
 
 
 @pytest.fixture
 def as_printed():
     """All variants of the claims as the paper prints them; what it does not print meets our targets."""
     half = samples(
-        completion_min=HALF_COMPLETION_MIN,
-        utilisation_pct=HALF_UTILISATION_PCT,
+        **PRINTED["half"],
         suspended_completion_min=1000,
         submitted_min=800,
     )
@@ -58,8 +65,8 @@ def as_printed():
         "submitted_min": 310,
         "suspended_pct": 4.3,
     }
-    without = printed_table(WITHOUT, **others, paired_with_min=1800)
-    restarted = printed_table(WITH, **{**others, "suspensions": 80_000}, paired_with_min=600)
+    without = printed_table(PRINTED["without"], **others, paired_with_min=1800)
+    restarted = printed_table(PRINTED["with"], **{**others, "suspensions": 80_000}, paired_with_min=600)
     half_restarted = {**half, **samples(suspended_completion_min=290, completion_min=700, submitted_min=700)}
     readings = {"all": restarted, "suspended": restarted}
     halves = {"half-all": half_restarted, "half-suspended": half_restarted}
@@ -70,57 +77,65 @@ def as_printed():
 
 
 def test_a_printed_number_is_met_within_a_factor_of_one_and_a_half_with_the_same_sign():
-    assert near(30) == (20, 45)
-    assert near(-30) == (-45, -20)
-    assert near_pct(-15) == (-22.5, -10)
-    assert near_pct(-75) == (-inf, -50)
+    assert near(TABLES, "near", 30) == (20, 45)
+    assert near(TABLES, "near", -30) == (-45, -20)
+    assert near(TABLES, "near_pct", 30) == (20, 45)
+    assert near(TABLES, "near_pct", -15) == (-22.5, -10)
+    assert near(TABLES, "near_pct", -75) == (-inf, -50)
 
 
 def test_the_printed_numbers_meet_all_claims_on_tables(as_printed):
-    found = table_claims.claims(as_printed)
-    assert len(found) == 2 * (len(table_claims.FULL) + len(table_claims.HALF)) + len(table_claims.HALVED)
-    assert {claim.verdict for claim in found} == {"holds"}
+    found = claims_on_tables(as_printed)
+    assert (len(found), {claim.verdict for claim in found}) == (2 * (12 + 3) + 3, {"holds"})
 
 
 def test_no_claim_holds_if_restarts_change_nothing_but_that_high_priority_jobs_do_not_suffer(as_printed):
     off = {name: as_printed["off-half" if "half" in name else "off"] for name in as_printed}
-    restarts = [claim for claim in table_claims.claims(off) if "averages" in claim.measure]
+    restarts = [claim for claim in claims_on_tables(off) if "averages" in claim.measure]
     assert {claim.text for claim in restarts if claim.verdict == "holds"} == {
         "little or no adverse impact on high-priority jobs"
     }
 
 
 def test_the_inputs_are_the_printed_column_without_restarts_beside_ours(as_printed):
-    rows = tables.inputs(as_printed)
+    rows = tables.inputs(TABLES.content.data, as_printed)
     assert [row[1] for row in rows] == [36_459, 97.3, 1432.6, 1824.6, 840_552, 305.6, 4.3, 42.3]
     assert [row[2].mean for row in rows] == pytest.approx([row[1] for row in rows])
 
 
 def test_the_printed_reductions_meet_all_claims_on_tails():
     without, with_restarts = {}, {}
-    for jobs, tail in (("all", ALL_TAIL), ("suspended", SUSPENDED_TAIL)):
+    for tail in TAILS_PAGE.content.data["tails"][:2]:
         for name in ("median", "late"):
-            minutes, percent = getattr(tail, f"{name}_min"), getattr(tail, f"{name}_pct")
-            before = minutes / percent * 100
-            without[f"{jobs}_{name}_min"], with_restarts[f"{jobs}_{name}_min"] = before, before + minutes
-    of = {"off": samples(**without), **{name: samples(**with_restarts) for name in ("all", "suspended")}}
-    found = tails_claims.claims(of)
+            minutes, percent = tail[name]
+            column, before = f"{tail['jobs']}_{name}_min", minutes / percent * 100
+            without[column], with_restarts[column] = before, before + minutes
+    paired = {"paired_with_min": 1, "paired_without_min": 1}
+    without, with_restarts = samples(**without, **paired), samples(**with_restarts, **paired)
+    found = TAILS_PAGE.judge(quantities({"off": without, "all": with_restarts, "suspended": with_restarts}), {})
     assert (len(found), {claim.verdict for claim in found}) == (16, {"holds"})
+    texts = list(dict.fromkeys(claim.text for claim in found))
+    assert texts[0] == "longest 5 % of all jobs: restarts lower the median by 602 min (25 %)"
+    assert texts[-1] == "longest 5 % of suspended jobs: restarts lower the 95th percentile by 7154 min (48 %)"
 
 
 def test_what_a_seed_does_not_have_leaves_the_claim_undecided(as_printed):
     as_printed["all"]["suspend_min"][1] = np.nan
-    claim = next(each for each in table_claims.claims(as_printed) if "suspend time" in each.measure)
+    claim = next(each for each in claims_on_tables(as_printed) if "suspend time" in each.measure)
     assert isnan(claim.found.mean)
     assert claim.verdict == "cannot tell"
 
 
 def test_quantities_of_two_variants():
-    one, other = samples(high_min=90, paired_with_min=60, paired_without_min=80), samples(high_min=120)
-    assert value("high_min")(one, other).tolist() == [90] * SEEDS
-    assert difference("high_min")(one, other).tolist() == [-30] * SEEDS
-    assert change("high_min")(one, other).tolist() == [-25] * SEEDS
-    assert paired(one, other).tolist() == [-25] * SEEDS
+    one, other = samples(high_min=90), samples(high_min=120)
+    found = compared("all", one, other)
+    assert found["all difference high_min"].tolist() == [-30] * SEEDS
+    assert found["all change high_min"].tolist() == [-25] * SEEDS
+    paired = samples(paired_with_min=60, paired_without_min=80)
+    found = quantities({"off": paired, "all": paired})
+    assert found["all paired_with_min"].tolist() == [60] * SEEDS
+    assert found["all paired"].tolist() == [-25] * SEEDS
+    assert "off paired" not in found
 
 
 # --- runs
@@ -142,32 +157,32 @@ def test_each_variant_differs_from_its_baseline_in_nothing_that_concerns_a_repla
 def test_half_of_the_machines_are_the_first_of_each_pool_and_at_least_one():
     pool_of = np.array([0, 1, 0, 1, 0, 2, 1, 0, 0])
     nodes = NodeArrays(tuple("abcdefghi"), np.arange(36).reshape(4, 9))
-    half = runs.halved(TraceSite(nodes, ("x", "y", "z"), pool_of))
+    half = idcp.halved(TraceSite(nodes, ("x", "y", "z"), pool_of))
     assert half.nodes.names == ("a", "b", "c", "f")
     assert half.pool_of.tolist() == [0, 1, 0, 2]
     assert half.nodes.capacity[0].tolist() == [0, 1, 2, 5]
 
 
 def test_the_longest_are_the_last_5_percent_and_at_least_one():
-    assert runs.tail(np.arange(1.0, 201))[0] == 191
-    assert runs.tail(np.arange(1.0, 201))[-1] == 200
-    assert runs.tail(np.array([3.0, 7, 5]))[20] == 7
-    assert runs.tail(np.array([])) == []
+    assert idcp.tail(np.arange(1.0, 201))[0] == 191
+    assert idcp.tail(np.arange(1.0, 201))[-1] == 200
+    assert idcp.tail(np.array([3.0, 7, 5]))[20] == 7
+    assert idcp.tail(np.array([])) == []
 
 
 def test_a_replay_without_restarts_is_its_own_pair_and_one_with_them_has_the_same_jobs():
-    without, restarted = (runs.run((0.02, 1, name)) for name in ("off", "all"))
+    without, restarted = (idcp.run((0.02, 1, name)) for name in ("off", "all"))
     assert without["paired"]["jobs"] == restarted["paired"]["jobs"] == without["period"]["jobs_suspended"] > 0
     assert without["paired"]["with_s"] == without["paired"]["without_s"] == restarted["paired"]["without_s"]
     assert (without["paired"]["earlier_pct"], without["paired"]["later_pct"]) == (0, 0)
     assert restarted["paired"]["with_s"] < restarted["paired"]["without_s"]
     assert without["period"]["restarts_total"] == 0 < restarted["period"]["restarts_total"]
     assert without["work_core_s"] == restarted["work_core_s"]
-    assert all(len(without["tails"][key]) == len(runs.TAIL_SHARES) for key in TAILS.values())
+    assert all(len(without["tails"][key]) == len(idcp.TAIL_SHARES) for key in TAILS.values())
 
 
 def test_a_mean_over_nothing_is_no_number():
-    found = dict(runs.run((0.02, 1, "off")))
+    found = dict(idcp.run((0.02, 1, "off")))
     found["period"] = {**found["period"], "mean_suspend_s": None}
     found["tails"] = {**found["tails"], "suspended": []}
     of = table([found])
@@ -180,9 +195,9 @@ def test_a_mean_over_nothing_is_no_number():
 
 
 def test_the_distribution_of_suspension_times_is_told_as_in_the_paper():
-    found = suspension.distribution(np.array([100.0, 200, 300, 6000, 200_000]))
+    found = suspension.distribution(np.array([100.0, 200, 300, 6000, 200_000]), SUSPENSION.content.data)
     assert found == {"median_s": 300, "long_pct": 40, "tail_pct": 20, "longest_s": 200_000}
-    assert set(suspension.distribution(np.array([])).values()) == {None}
+    assert set(suspension.distribution(np.array([]), SUSPENSION.content.data).values()) == {None}
 
 
 def test_each_suspension_of_a_job_counts_with_the_mean_of_that_job():
@@ -197,12 +212,13 @@ def test_the_ten_weeks_begin_where_most_jobs_are_suspended_in_them():
 
 
 def test_a_number_that_no_seed_has_is_shown_as_none():
-    found = suspension.run((0.01, 12, 1))
-    nothing = {**found, "weeks": suspension.distribution(np.array([])), "spells_h": []}
-    shown = {measure: ours for _, measure, _, ours in suspension.rows([nothing, nothing])}
-    assert shown["median suspension of a job, s"] == "none"
-    assert shown["hours in a row with more suspended jobs than on average: longest"] == "none"
-    assert shown["mean utilisation, %"] == interval([found["mean_utilisation_pct"]] * 2)
+    data = SUSPENSION.content.data
+    found = suspension.run_year((0.01, 12, 1), data)
+    nothing = {**found, "weeks": suspension.distribution(np.array([]), data), "spells_h": []}
+    shown = suspension.ours([nothing, nothing], [row[-1] for row in data["inputs"]])
+    assert shown["weeks median_s"] == "none"
+    assert shown["longest_spell_h"] == "none"
+    assert shown["mean_utilisation_pct"] == interval([found["mean_utilisation_pct"]] * 2)
 
 
 # --- pages
@@ -211,7 +227,7 @@ def test_a_number_that_no_seed_has_is_shown_as_none():
 @pytest.fixture
 def small(monkeypatch):
     """A very small site, and a short year."""
-    monkeypatch.setattr(runs, "QUICK_SCALE", 0.02)
+    monkeypatch.setattr(idcp, "QUICK_SCALE", 0.02)
     monkeypatch.setattr(suspension, "QUICK_SCALE", 0.01)
     monkeypatch.setattr(suspension, "QUICK_DAYS", 20)
 
@@ -223,15 +239,14 @@ def options(out: Path, kept: Path, *, resume: bool = True) -> Options:
 @pytest.mark.usefixtures("small")
 def test_pages_share_their_results_and_repeat_only_their_own_without_resume(tmp_path):
     kept = tmp_path / "kept"
-    for name, module in (("tables", tables), ("tails", tails)):
-        page = module.reproduce(options(tmp_path / name, kept))
-        write_page(tmp_path / name, page)
-        assert page.seeds == 2
+    for name in ("tables", "tails"):
+        _, seeds = reproduce(f"idcp-{name}", options(tmp_path / name, kept))
+        assert seeds == 2
     before = {path: path.stat().st_mtime_ns for path in (kept / "idcp").iterdir()}
-    assert len(before) == 2 * len(tables.ROWS)
+    assert len(before) == 2 * len(TABLES.content.data["variants"])
     text = (tmp_path / "tails" / "README.md").read_bytes()
 
-    write_page(tmp_path / "again", tails.reproduce(options(tmp_path / "again", kept, resume=False)))
+    reproduce("idcp-tails", options(tmp_path / "again", kept, resume=False))
     after = {path: path.stat().st_mtime_ns for path in (kept / "idcp").iterdir()}
     changed = {path.name for path in before if after[path] != before[path]}
     assert changed == {f"0.02-{seed}-{name}.json" for seed in (1, 2) for name in ("off", "all", "suspended")}
@@ -240,23 +255,46 @@ def test_pages_share_their_results_and_repeat_only_their_own_without_resume(tmp_
 
 @pytest.mark.usefixtures("small")
 def test_the_tables_show_what_is_published_beside_ours_and_name_the_inputs(tmp_path):
-    write_page(tmp_path, tables.reproduce(options(tmp_path, tmp_path / "kept")))
+    reproduce("idcp-tables", options(tmp_path, tmp_path / "kept"))
     text = (tmp_path / "README.md").read_text()
     assert "| published, without restarts (input) | 36459 | 97.3 | 1432.6 |" in text
     assert "| without restarts (input) |" in text
     with (tmp_path / "inputs.csv").open() as file:
         rows = list(csv.reader(file))
     assert rows[0][1] == "published, without restarts (input)"
-    assert len(rows) == 1 + len(tables.INPUTS)
+    assert len(rows) == 1 + 8
     with (tmp_path / "seeds.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 2 * len(tables.ROWS)
+        assert len(list(csv.DictReader(file))) == 2 * len(TABLES.content.data["variants"])
+
+
+@pytest.mark.usefixtures("small")
+def test_sentences_have_the_numbers_of_this_run_and_what_it_does_not_show_is_not_said(tmp_path, as_printed):
+    rest = dict.fromkeys(TABLES.content.data["shown"], 1.0) | {"high_min": 100.0}
+    paired = {"paired_with_min": 600, "paired_without_min": 1800, "paired_earlier_pct": 90, "paired_later_pct": 4}
+    variants = {
+        name: samples(**rest | paired) | as_printed.get(name, {}) | samples(**paired)
+        for name in TABLES.content.data["variants"]
+    }
+
+    def page(**changed: float) -> str:
+        of = variants | {"off": variants["off"] | samples(**changed)}
+        results = tables.results_of(options(tmp_path, tmp_path), TABLES.content.data, of)
+        write(tmp_path, TABLES, results)
+        return (tmp_path / "README.md").read_text()
+
+    more = page(suspended_completion_min=2000, suspensions=90_000)
+    assert "complete after 600.0 min instead of 1800.0 min; 90.0 % of them complete earlier and 4.0 % later" in more
+    assert "ours for 567 min. A restart does not shorten this part, so our gain is smaller. This is" in more
+    assert "Suspensions become fewer, though more jobs are suspended: a job that" in more
+    less = page(suspended_completion_min=1500, suspensions=10_000)
+    assert "ours for 67 min. This is tested" in less
+    assert "Suspensions become fewer" not in less
 
 
 @pytest.mark.usefixtures("small")
 def test_the_page_of_the_year_claims_nothing(tmp_path):
-    page = suspension.reproduce(options(tmp_path, tmp_path / "kept"))
-    write_page(tmp_path, page)
-    assert page.claims == []
+    claims, _ = reproduce("idcp-suspension", options(tmp_path, tmp_path / "kept"))
+    assert claims == []
     assert "published (input of the calibration)" in (tmp_path / "README.md").read_text()
     assert not (tmp_path / "claims.csv").exists()
     assert {path.name for path in tmp_path.glob("*.png")} == {
@@ -267,13 +305,24 @@ def test_the_page_of_the_year_claims_nothing(tmp_path):
 
 
 @pytest.mark.usefixtures("small")
-def test_what_each_change_adds_is_measured_in_both_readings(tmp_path, monkeypatch):
-    monkeypatch.setattr(beyond, "CHANGES", {key: beyond.CHANGES[key] for key in ("", "keeps-work", "freed")})
-    page = beyond.reproduce(options(tmp_path, tmp_path / "kept"))
-    write_page(tmp_path, page)
-    rows = [dict(zip(beyond.HEADER, row, strict=True)) for row in page.shown.rows]
+def test_what_each_change_adds_is_measured_in_both_readings(tmp_path):
+    data = BEYOND.content.data
+    data = data | {"changed": {key: data["changed"][key] for key in ("", "keeps-work", "freed")}}
+    page = replace(BEYOND, content=BEYOND.content.model_copy(update={"data": data}))
+    results = beyond.run(options(tmp_path, tmp_path / "kept"), data)
+    [written] = results.tables
+    rows = [dict(zip(written.header, row, strict=True)) for row in written.rows]
     assert [(row["no."], row["averages"]) for row in rows[:3]] == [(1, "all"), (1, "suspended"), (2, "all")]
     kept = rows[2]
     assert kept["wasted core-hours"].mean == 0 < rows[0]["wasted core-hours"].mean
     assert kept["all jobs, over the paper's rule, %"].mean < 0
-    assert len(page.claims) == 2 * len(rows)
+    assert len(page.judge(results.quantities, results.fields)) == 2 * len(rows)
+    assert {path.stem for path in tmp_path.glob("*.svg")} == {"all-jobs", "suspended-jobs", "high-priority-jobs"}
+
+
+@pytest.mark.usefixtures("small")
+def test_the_page_beyond_the_paper_judges_and_shows_every_change(tmp_path):
+    claims, _ = reproduce("idcp-beyond", options(tmp_path, tmp_path / "kept"))
+    assert len(claims) == 2 * 2 * len(BEYOND.content.data["changed"])
+    text = (tmp_path / "README.md").read_text()
+    assert all(f"| {told} | suspended |" in text for told in BEYOND.content.data["changed"].values())

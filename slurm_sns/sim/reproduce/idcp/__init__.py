@@ -1,1 +1,0 @@
-"""Reproductions of the paper on cost-based rescheduling of suspended jobs (Intel's distributed computing platform)."""
