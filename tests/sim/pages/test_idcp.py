@@ -57,6 +57,8 @@ def as_printed():
         **PRINTED["half"],
         suspended_completion_min=1000,
         submitted_min=800,
+        paired_with_min=1000,
+        paired_without_min=1000,
     )
     others = {
         "high_min": 100,

@@ -1,6 +1,6 @@
 """The heuristics and Max-Jobs on logs of real sites: which findings of the Max-Jobs paper carry over.
 
-The logs are not part of the project (module shared_data). Those that record memory take part:
+The logs are not part of the project (`running.shared_file`). Those that record memory take part:
 
 * MetaCentrum wagap 2013: zewura and zegox, as in the log's header.
 * HPC2N (Parallel Workloads Archive): Seth, 120 nodes of 2 processors; 2 GB each assumed.

@@ -1,7 +1,7 @@
 """Figures 14 to 16 of Spread-n-Share: random sequences of 20 jobs on 8 nodes under CE, CS and SNS, and combined.
 
 The paper has 36 sequences. We run many more, and draw blocks of 36 from them: the distribution of each of the paper's
-numbers over these blocks is what the printed number is compared with (module draws).
+numbers over these blocks is what the printed number is compared with (module judge).
 
 There are several settings. The first is the paper's text: its queue, its throughput. The figures were measured on the
 authors' prototype, which had another queue and computed throughput in another way; the other settings follow it.
