@@ -98,6 +98,14 @@ def test_it_carries_every_shipped_file(wheel: Path, folder: str) -> None:
     assert {f"slurm_sns/share/{path.relative_to(CHECKOUT)}" for path in paths} <= carried
 
 
+def test_it_carries_the_claims_and_templates_of_every_page(wheel: Path) -> None:
+    paths = [path for kind in ("yaml", "j2") for path in (CHECKOUT / "slurm_sns" / "sim").rglob(f"*.{kind}")]
+    with zipfile.ZipFile(wheel) as archive:
+        carried = set(archive.namelist())
+    assert paths
+    assert {f"{path.relative_to(CHECKOUT)}" for path in paths} <= carried
+
+
 def test_it_installs_the_manual_where_man_and_the_shells_look(installed: Path) -> None:
     for name, text in files((CHECKOUT / "conf" / "sns.yaml").read_text(encoding="utf-8")).items():
         if name.endswith((".1", ".5")):

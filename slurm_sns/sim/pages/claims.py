@@ -22,6 +22,7 @@ of `for` are expressions (both Jinja). Names are those of `data`, of the loops, 
 entry with `parts` is one claim of several parts, one with `use: NAME` has the claims of that name in `families`.
 """
 
+import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -53,7 +54,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
 
 
-class Reading(_Strict):
+class WordReading(_Strict):
     """A word of the paper as bounds; `told` is added to the claim's text in parentheses."""
 
     low: Expression = None
@@ -94,7 +95,7 @@ class ClaimsFile(_Strict):
     seeds: int = 30
     keeps_rows: bool = False
     data: dict[str, Any] = {}
-    readings: dict[str, Reading] = {}
+    readings: dict[str, WordReading] = {}
     families: dict[str, tuple[ClaimEntry, ...]] = {}
     claims: tuple[ClaimEntry, ...] = ()
 
@@ -153,7 +154,7 @@ class PageClaims:
                 parts = list(self._expanded(f"{here}.parts", entry.parts, said, scope, quantities))
                 try:
                     if parts:
-                        yield joint(_text(said["text"], scope), *parts)
+                        yield joint(_text(said.get("text", ""), scope), *parts)
                     elif not entry.parts:
                         yield self._claim(said, scope, quantities)
                 except _PROBLEMS as problem:
@@ -180,7 +181,8 @@ class PageClaims:
                 texts["text"] += f" ({_text(reading.told, {**scope, **values})})"
         of = texts.pop("of")
         if of not in quantities:
-            raise ValueError(f"quantity '{of}' is unknown; the run gives: {', '.join(quantities)}")
+            nearest = difflib.get_close_matches(of, quantities, cutoff=0)
+            raise ValueError(f"quantity '{of}' is unknown; nearest: {', '.join(nearest)}")
         found = found_of(quantities[of])
         if values["printed"] is not None and not isinstance(found, Draws):
             raise ValueError(f"'printed' is for draws; quantity '{of}' needs low, high or reads")

@@ -1,6 +1,6 @@
 """The page of a reproduction: its folder, what its run gives, and the files that are written.
 
-A page is a folder of this package: claims.yaml (module claims), run.py with `run(Options, data) -> Results`, and
+A page is a folder of this package: claims.yaml (module claims), run.py with `run(Options, data) -> PageResults`, and
 page.md.j2, the text. In the text a paragraph may have several lines; the written page has each in one. Templates see
 the `data` of claims.yaml, the run's fields, `seeds`, `tables` by stem, `found(NAME)`, which is the interval of a
 quantity, and the macros of macros.md.j2.
@@ -29,7 +29,7 @@ _CLAIM_HEADER = ("where", "claim", "measure", "expected", "mean", "low", "high")
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table; those of `Results.tables` are written to stem.csv."""
+    """A table; those of `PageResults.tables` are written to stem.csv."""
 
     stem: str
     header: Sequence[str]
@@ -37,7 +37,7 @@ class DataTable:
 
 
 @dataclass(frozen=True)
-class Results:
+class PageResults:
     """What a run gives: quantities by name, tables, and fields for claims and text; `seeds` None: it is not random."""
 
     quantities: Mapping[str, Quantity]
@@ -60,11 +60,11 @@ def reproduce(name: str, options: Options) -> tuple[list[Claim], int | None]:
     folder = folder_of(name)
     page = PageClaims.of(folder)
     run = importlib.import_module(f"{__package__}.{folder.name}.run").run
-    results: Results = run(options, page.content.data)
+    results: PageResults = run(options, page.content.data)
     return write(options.out, page, results), results.seeds
 
 
-def write(out: Path, page: PageClaims, results: Results) -> list[Claim]:
+def write(out: Path, page: PageClaims, results: PageResults) -> list[Claim]:
     """Judge the results and write the page.
 
     Raises:

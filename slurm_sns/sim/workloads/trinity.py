@@ -6,7 +6,7 @@ processes for 32 tasks, and above 28 processes only whole nodes.) With probabili
 uniformly from the scaling programs, otherwise uniformly from the others. Its run time in the trace is its run time
 under CE.
 
-The trace is not part of the project (`shared_file` in sim.pages.running). It is rebuilt from six windows of two weeks, so
+The trace is not part of the project (`running.shared_file`). It is rebuilt from six windows of two weeks, so
 its counts are not the paper's (7,044 jobs).
 
 Source: Spread-n-Share (SC'19), section 6.4; SSjobgenerator.py of Uberun, the prototype (github.com/thu-pacman/Uberun).

@@ -150,8 +150,8 @@ def test_a_wrong_file_is_one_line_with_the_file_and_the_entry(written, text, pro
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("claims: [{text: a, of: wait}]", "claims[0]: quantity 'wait' is unknown; the run gives: waits"),
-        ("claims: [{}, {text: '{{ pool }}', of: waits}]", "claims[0]: quantity '' is unknown; the run gives: waits"),
+        ("claims: [{text: a, of: wait}]", "claims[0]: quantity 'wait' is unknown; nearest: waits"),
+        ("claims: [{}, {text: '{{ pool }}', of: waits}]", "claims[0]: quantity '' is unknown; nearest: waits"),
         ("claims: [{text: '{{ pool }}', of: waits}]", "claims[0]: 'pool' is undefined"),
         ("claims: [{claims: [{of: waits, low: most}]}]", "claims[0].claims[0]: 'most' is undefined"),
         ("claims: [{of: waits, reads: better}]", "claims[0]: reading 'better' is unknown; valid: "),

@@ -10,11 +10,11 @@ from typing import Any
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.idcp import READINGS, VARIANTS, Table, compared, named, quantities, results, scale_of, table
 from slurm_sns.sim.pages.judge import found_of
-from slurm_sns.sim.pages.page import DataTable, Results
+from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options
 
 
-def run(options: Options, data: Mapping[str, Any]) -> Results:
+def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run what is missing and draw the figures."""
     names = [named(each, reading) for each in data["changed"] for reading in READINGS]
     # The replays of one baseline follow one another, so that a process makes it once.
@@ -24,7 +24,7 @@ def run(options: Options, data: Mapping[str, Any]) -> Results:
     return results_of(options, data, {name: table(of_variant) for name, of_variant in found.items()})
 
 
-def results_of(options: Options, data: Mapping[str, Any], tables: Mapping[str, Table]) -> Results:
+def results_of(options: Options, data: Mapping[str, Any], tables: Mapping[str, Table]) -> PageResults:
     """Draw the figures; the results, from the samples of each variant."""
     known, rows = quantities(tables), []
     for number, (change, told) in enumerate(data["changed"].items(), start=1):
@@ -42,7 +42,7 @@ def results_of(options: Options, data: Mapping[str, Any], tables: Mapping[str, T
         figures.bars(options.out, measure["stem"], groups, ("number of the change", "change, %"))
     percents = [f"{told}, %" for told in (*(each["told"] for each in data["measures"]), data["added"])]
     header = ("no.", "change", "averages", *percents, *data["amounts"].values())
-    return Results(
+    return PageResults(
         known,
         [DataTable("variants", header, rows)],
         {

@@ -15,7 +15,7 @@ from slurm_sns.policies.placement.node_arrays import CORES
 from slurm_sns.policies.rescheduling.parameters import OFF, ReschedulingParameters
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Interval, interval
-from slurm_sns.sim.pages.page import DataTable, Results
+from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.replay.pool_replay import SAMPLE_S, replay_pools
 from slurm_sns.sim.workloads.idcp import idcp
@@ -38,14 +38,14 @@ CDF_AT_S = 10 ** np.arange(0, 6.51, 0.25)
 Found = Mapping[str, Any]
 
 
-def run(options: Options, data: Mapping[str, Any]) -> Results:
+def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run what is missing and draw the figures."""
     scale, days = (QUICK_SCALE, QUICK_DAYS) if options.quick else (SCALE, DAYS)
     pieces = [(scale, days, seed) for seed in range(1, options.seeds + 1)]
     found = list(options.shared(FOLDER, partial(run_year, data=data), pieces).values())
     _draw(options, found, data)
     cdf = [(float(at), over_seeds(each["cdf_pct"][place] for each in found)) for place, at in enumerate(CDF_AT_S)]
-    return Results(
+    return PageResults(
         {},
         [DataTable("figure-2", ("at_most_s", "percent of suspended jobs [95 %]"), cdf)],
         {

@@ -12,17 +12,17 @@ import numpy as np
 
 from slurm_sns.sim.pages.idcp import VARIANTS, Table, compared, mean, quantities, results, scale_of, table
 from slurm_sns.sim.pages.judge import Interval, Quantity, found_of, interval
-from slurm_sns.sim.pages.page import DataTable, Results
+from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options
 
 
-def run(options: Options, data: Mapping[str, Any]) -> Results:
+def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run what is missing."""
     found = results(options, list(data["variants"]))
     return results_of(options, data, {name: table(of_variant) for name, of_variant in found.items()})
 
 
-def results_of(options: Options, data: Mapping[str, Any], tables: Mapping[str, Table]) -> Results:
+def results_of(options: Options, data: Mapping[str, Any], tables: Mapping[str, Table]) -> PageResults:
     """The results, from the samples of each variant."""
     known, shown = measured(tables), data["shown"]
     seeds = [
@@ -31,7 +31,7 @@ def results_of(options: Options, data: Mapping[str, Any], tables: Mapping[str, T
         for seed in range(1, len(tables[name]["suspended"]) + 1)
     ]
     changes = ("change_pct", "change_low", "change_high")
-    return Results(
+    return PageResults(
         known,
         [
             DataTable(

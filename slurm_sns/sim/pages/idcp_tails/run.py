@@ -11,13 +11,13 @@ import numpy as np
 
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.idcp import MINUTE_S, TAIL_SHARES, TAILS, Found, quantities, results, scale_of, table
-from slurm_sns.sim.pages.page import DataTable, Results
+from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options
 
 HEADER = ("jobs", "variant", "seed", "share_of_longest", "completion_s")
 
 
-def run(options: Options, data: Mapping[str, Any]) -> Results:
+def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run what is missing and draw the figures."""
     found = results(options, list(data["restarts"]))
     _draw(options, found, data)
@@ -28,7 +28,7 @@ def run(options: Options, data: Mapping[str, Any]) -> Results:
         for seed, each in enumerate(of_variant, start=1)
         for share, seconds in zip(TAIL_SHARES, each["tails"][key], strict=False)
     ]
-    return Results(
+    return PageResults(
         quantities({name: table(of_variant) for name, of_variant in found.items()}),
         [DataTable("quantiles", HEADER, rows)],
         {"scale": scale_of(options)},

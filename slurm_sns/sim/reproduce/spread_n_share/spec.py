@@ -9,9 +9,9 @@ were not measured, so the model predicts only two things. From the measured traf
 the cache (the rule for caches without partitions). With flat way curves it predicts the slowdown by memory alone; the
 rest of the measured slowdown is due to the cache.
 
-The data are not part of the project (module shared_data). The peak bandwidth of the machines is not recorded. We assume
-60 GB/s for the machine of the co-runs (MG alone drew 49.9); the SPEC node of 8 cores gets 8/28 of the bandwidth of the
-paper's node of 28 cores.
+The data are not part of the project (`running.shared_file`). The peak bandwidth of the machines is not recorded. We
+assume 60 GB/s for the machine of the co-runs (MG alone drew 49.9); the SPEC node of 8 cores gets 8/28 of the bandwidth
+of the paper's node of 28 cores.
 """
 
 import csv
