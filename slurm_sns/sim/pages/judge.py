@@ -121,22 +121,23 @@ def percent_above(one: NDArray[np.float64], other: NDArray[np.float64]) -> Inter
 
     def above(ours: NDArray[np.float64], theirs: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
         more, base = ours.sum(axis) - theirs.sum(axis), theirs.sum(axis)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            percent: NDArray[np.float64] = np.where(more == 0, 0.0, 100 * more / base)
+        percent: NDArray[np.float64] = np.where(more == 0, 0.0, 100 * more / base)
         return percent
 
-    draws = stats.bootstrap(
-        (one, other),
-        above,
-        n_resamples=RESAMPLED,
-        vectorized=True,
-        paired=True,
-        method="percentile",
-        rng=np.random.default_rng(RESAMPLING_SEED),
-    ).bootstrap_distribution
+    with np.errstate(divide="ignore", invalid="ignore"):  # sums that are 0, and scipy's own summary of infinite draws
+        mean = float(above(one, other))
+        draws = stats.bootstrap(
+            (one, other),
+            above,
+            n_resamples=RESAMPLED,
+            vectorized=True,
+            paired=True,
+            method="percentile",
+            rng=np.random.default_rng(RESAMPLING_SEED),
+        ).bootstrap_distribution
     # The nearest draw: between an infinite one and another there is nothing.
     low, high = np.quantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], method="nearest")
-    return Interval(float(above(one, other)), float(low), float(high))
+    return Interval(mean, float(low), float(high))
 
 
 @dataclass(frozen=True)

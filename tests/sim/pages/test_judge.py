@@ -90,6 +90,11 @@ def test_weeks_are_drawn_together_for_both_policies():
     assert one_bad_week.low == 0 < one_bad_week.mean < one_bad_week.high
 
 
+def test_where_nobody_waits_policies_do_not_differ_and_where_one_waits_it_is_infinitely_more():
+    assert percent_above(np.zeros(3), np.zeros(3)) == Interval(0, 0, 0)
+    assert percent_above(np.ones(3), np.zeros(3)).high == inf
+
+
 # --- draws
 
 HUNDRED = np.arange(1.0, 101.0)

@@ -4,7 +4,6 @@ import csv
 import json
 import time
 from dataclasses import replace
-from math import inf
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,7 +20,6 @@ from slurm_sns.sim.pages.judge import (
     exactly,
     interval,
     joint,
-    percent_above,
     percent_more,
 )
 from slurm_sns.sim.pages.page import DataTable
@@ -414,11 +412,6 @@ def test_every_job_of_a_log_is_in_the_week_of_its_submission():
     assert weeks[:, 2:].sum(axis=1).tolist() == np.bincount(of_week).tolist()
     assert weeks[1, :2].sum() == np.flatnonzero(of_week == 1).sum()
     assert len(traces.first(records, 10)) == 10
-
-
-def test_where_nobody_waits_policies_do_not_differ_and_where_one_waits_it_is_infinitely_more():
-    assert percent_above(np.zeros(3), np.zeros(3)) == Interval(0, 0, 0)
-    assert percent_above(np.ones(3), np.zeros(3)).high == inf
 
 
 def test_a_trace_that_is_missing_is_named(tmp_path, monkeypatch):
