@@ -1,12 +1,15 @@
 """Replays of jobs that demand further resources: what fits, and which heuristics look at them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from slurm_sns.model import Resources
+from slurm_sns.model import Alternative, Resources
+from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, NodeArrays, amounts
-from slurm_sns.sim.replay.trace_replay import MoreDemands, replay
+from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.reproduce.netbatch import resources
 from slurm_sns.sim.reproduce.runs import records_of
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder
@@ -32,8 +35,18 @@ def jobs(memory_gb):
 
 
 def run(records, bandwidth, heuristic, *, seen=True):
-    more = MoreDemands(np.array([[0, each] for each in bandwidth], dtype=np.int64), seen)
-    return replay(NODES, records, MatchingParameters(portfolio=(heuristic,)), interval_s=30, more=more)
+    """Each job is of a kind of its own, and demands this much bandwidth."""
+    kinds = [
+        (nodes, cores, memory_mb, "")
+        for nodes, cores, memory_mb, _ in map(records.kinds.__getitem__, records.kind.tolist())
+    ]
+    choices = [
+        (Alternative(nodes, Resources(cores, memory_mb, 0, gbps)),)
+        for (nodes, cores, memory_mb, _), gbps in zip(kinds, bandwidth, strict=True)
+    ]
+    demanding = replace(records, kind=np.arange(len(kinds), dtype=np.int32), kinds=kinds, given_choices=choices)
+    rules = rules_of(MatchingParameters(portfolio=(heuristic,)))
+    return replay(NODES, demanding, rules, interval_s=30, only_cores_and_memory=not seen)
 
 
 @pytest.mark.parametrize("seen", [True, False])
@@ -61,10 +74,11 @@ def test_mix_fit_balances_a_further_resource_only_where_it_sees_it():
 def test_the_further_resources_are_as_scarce_as_the_scarcer_of_cores_and_memory():
     pool = POOLS["B"].nodes(0.05)
     records = records_of(generate(POOLS["B"], scale=0.05, seed=1, days=1), pool, 0.58)
-    changed_pool, changed, demands = resources.with_more(pool, records, 2, np.random.default_rng(1))
+    changed_pool, changed = resources.with_more(pool, records, 2, np.random.default_rng(1))
 
-    held = np.array([[n * cores, n * memory] for n, cores, memory, _ in changed.kinds])
-    work = (np.hstack([held, demands])[changed.kind] * changed.run_s[:, np.newaxis]).sum(axis=0)
+    held = np.array([[each.nodes * amount for amount in each.demand[:4]] for (each,) in changed.choices])
+    held[:, 2:] //= np.array([[each.nodes] for (each,) in changed.choices])
+    work = (held[changed.kind] * changed.run_s[:, np.newaxis]).sum(axis=0)
     cores, memory, ways, bandwidth = work / changed_pool.capacity[[CORES, MEMORY, WAYS, BANDWIDTH]].sum(axis=1)
     assert ways == pytest.approx(max(cores, memory), rel=0.03)
     assert bandwidth == pytest.approx(max(cores, memory), rel=0.03)

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.portfolio import plainly
-from slurm_sns.sim.results.replay_files import write_replay
 
 from slurm_sns.model import Resources
-from slurm_sns.policies.matching.max_jobs import max_jobs
+from slurm_sns.policies.matching.max_jobs import max_jobs, rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.kernel_weights import KEYS
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
@@ -52,7 +51,7 @@ def lines(folder: Path, name: str) -> list[str]:
 def by_kernel(folder: Path, trace: str, reference: str) -> list[str]:
     node_arrays = read_nodes(str(folder / f"{trace}.nodes.csv"))
     records = read_records(str(folder / f"{trace}.jobs.csv.gz"), node_arrays)
-    done = replay(node_arrays, records, parameters(reference), interval_s=30)
+    done = replay(node_arrays, records, rules_of(parameters(reference)), interval_s=30)
     rows = zip(records.identity.tolist(), done.start_s.tolist(), done.place.tolist(), strict=True)
     return [f"{identity},{start_s},{node_arrays.names[node]}" for identity, start_s, node in rows]
 
@@ -133,8 +132,7 @@ def runs(draw):
 @given(runs(), st.sampled_from([{}, {"p": 3.0}]), st.sampled_from([None, None, 1, 60, 300]))
 def test_replay_and_engine_give_the_same_bytes_and_metrics(tmp_path_factory, run, shares, age_limit_s):
     records, chosen, interval_s = run
-    members = chosen.portfolio
-    done = replay(SMALL, records, chosen, interval_s=interval_s, shares=shares, age_limit_s=age_limit_s)
+    done = replay(SMALL, records, rules_of(chosen), interval_s=interval_s, shares=shares, age_limit_s=age_limit_s)
     plain = Simulation(
         SMALL,
         records.trace(),
@@ -144,13 +142,14 @@ def test_replay_and_engine_give_the_same_bytes_and_metrics(tmp_path_factory, run
         shares=shares,
         age_limit_s=age_limit_s,
     ).run()
+    plain_run = plain.as_run(records, chosen.portfolio)
 
     fast, slow = (tmp_path_factory.mktemp(name) for name in ("replay", "engine"))
-    write_replay(fast, done, SMALL, members, {})
-    write_results(slow, plain, SMALL, {})
+    write_results(fast, done, SMALL, {})
+    write_results(slow, plain_run, SMALL, {})
     for name in ("jobs.csv", "cycles.csv"):
         assert (fast / name).read_text() == (slow / name).read_text()
-    assert done.metrics(SMALL, members) == measure(plain, SMALL, members)
+    assert measure(done, SMALL) == measure(plain_run, SMALL)
 
 
 def test_a_replay_that_takes_many_parts_is_the_same(monkeypatch):
@@ -166,7 +165,7 @@ def test_the_same_metrics_as_the_reference():
     records = read_records(str(DATA / "small.jobs.csv.gz"), node_arrays)
 
     for reference in REFERENCES:
-        chosen = parameters(reference)
-        metrics = replay(node_arrays, records, chosen, interval_s=30).metrics(node_arrays, chosen.portfolio)
+        rules = rules_of(parameters(reference))
+        metrics = measure(replay(node_arrays, records, rules, interval_s=30), node_arrays)
         assert metrics.mean_wait_s == pytest.approx(expected[reference]["mean_wait_s"], abs=1e-4)
         assert metrics.mean_slowdown == pytest.approx(expected[reference]["mean_slowdown"], abs=1e-4)
