@@ -42,10 +42,10 @@ from slurm_sns.policies.placement.cycle_kernel import (
 )
 from slurm_sns.policies.placement.fair_order_kernel import SHARED, begin, charge, job_at, line_up
 from slurm_sns.policies.placement.kernel_arrays import ENTRIES, MATCH, NOBODY, Floats, Integers
+from slurm_sns.policies.placement.node_arrays import CORES
 from slurm_sns.policies.placement.node_state_kernel import (
     OPEN,
     CycleNodes,
-    fits,
     give,
     node_state_for,
     open_all,
@@ -89,7 +89,6 @@ class Backfilling(NamedTuple):
     free: Integers  #: (R, N) scratch
     place: Integers  #: (N) the head job's nodes at the shadow time
     choice: Integers  #: (1) the choice in which it is there
-    fitting: Integers  #: (choices of a kind) scratch
     failed_beside: Integers  #: (K) after how many starts no place beside the head job was found for the kind
     shadow_s: Floats  #: (1)
     state: Integers
@@ -117,7 +116,6 @@ def backfilling_for(cluster: Cluster, records: TraceArrays, algorithm: int) -> B
         free=np.empty(problem.nodes.capacity.shape, np.int64),
         place=np.empty(nodes, np.int64),
         choice=np.zeros(1, np.int64),
-        fitting=np.empty(int(np.diff(problem.kinds.first).max()), np.int64),
         failed_beside=np.full(len(problem.kinds.own), NOBODY, np.int64),
         shadow_s=np.zeros(1, np.float64),
         state=state,
@@ -282,11 +280,12 @@ def _show_now(free: Integers, node_state: CycleNodes) -> None:
 def _finds_shadow_time(cluster: Cluster, of: Backfilling, kind: int, now_s: int) -> bool:
     """Let running jobs end in `of.shadow` until a job of this kind finds a place there."""
     kinds, alternatives = of.shadow.problem.kinds, of.shadow.problem.alternatives
-    begin_choice, end_choice = kinds.first[kind], kinds.first[kind + 1]
-    for choice in range(begin_choice, end_choice):
-        of.fitting[choice - begin_choice] = 0
-        for node in range(of.shadow.free.shape[1]):
-            of.fitting[choice - begin_choice] += fits(of.shadow, kinds.alternative[choice], node)
+    free_cores, needed = 0, NEVER
+    for node in range(of.shadow.free.shape[1]):
+        free_cores += of.shadow.free[CORES, node]
+    for choice in range(kinds.first[kind], kinds.first[kind + 1]):
+        alternative = kinds.alternative[choice]
+        needed = min(needed, alternatives.nodes[alternative] * alternatives.demand[alternative, CORES])
     ended = 0
     for at in range(of.state[RUNNING]):
         end_s = max(of.expected_end_s[of.running[at]], float(now_s))
@@ -296,30 +295,25 @@ def _finds_shadow_time(cluster: Cluster, of: Backfilling, kind: int, now_s: int)
         while ended < of.state[RUNNING] and max(of.expected_end_s[of.running[ended]], float(now_s)) <= (
             end_s + COINCIDENT_S
         ):
-            _end_in_shadow(cluster, of, of.running[ended], begin_choice, end_choice)
+            free_cores += _end_in_shadow(cluster, of, of.running[ended])
             ended += 1
-        for choice in range(begin_choice, end_choice):
-            if of.fitting[choice - begin_choice] >= alternatives.nodes[kinds.alternative[choice]]:
-                if _finds_place(cluster, of, kind):
-                    return True
-                break
+        if free_cores >= needed and _finds_place(cluster, of, kind):
+            return True
     return False
 
 
 @compiled
-def _end_in_shadow(cluster: Cluster, of: Backfilling, job: int, begin_choice: int, end_choice: int) -> None:
-    """Free what the job holds, and count the nodes on which the choices of the head job fit."""
-    jobs, kinds, alternatives = cluster.jobs, of.shadow.problem.kinds, of.shadow.problem.alternatives
-    first = kinds.first[cluster.queue.kind[job]]
-    alternative = kinds.alternative[first + jobs.choice[job]]
-    nodes = alternatives.nodes[alternative]
+def _end_in_shadow(cluster: Cluster, of: Backfilling, job: int) -> int:
+    """Free what the job holds; return how many cores these are."""
+    jobs, problem = cluster.jobs, of.shadow.problem
+    alternative = problem.kinds.alternative[problem.kinds.first[cluster.queue.kind[job]] + jobs.choice[job]]
+    whole, nodes, cores = problem.alternatives.exclusive[alternative], problem.alternatives.nodes[alternative], 0
     for at in range(nodes):
         node = node_of_job(jobs, job, nodes, at)
-        for choice in range(begin_choice, end_choice):
-            of.fitting[choice - begin_choice] -= fits(of.shadow, kinds.alternative[choice], node)
-        give(of.shadow, alternative, alternatives.exclusive[alternative], node)
-        for choice in range(begin_choice, end_choice):
-            of.fitting[choice - begin_choice] += fits(of.shadow, kinds.alternative[choice], node)
+        cores -= of.shadow.free[CORES, node]
+        give(of.shadow, alternative, whole, node)
+        cores += of.shadow.free[CORES, node]
+    return cores
 
 
 @compiled
