@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 from pydantic import ValidationError
+from trace_jobs import JobMaker, trace_of
 
 from slurm_sns.cli import main
 from slurm_sns.config.policy_settings import parameters_from, with_policies_own_sections
@@ -15,7 +16,6 @@ from slurm_sns.policies.base import own_geometry
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.sim.engine.planned import PlannedSimulation
-from slurm_sns.sim.traces.trace import JobMaker, Trace
 
 ONE_NODE = NodeArrays(("n0",), amounts([Resources(4, 64 * 1024)]))
 
@@ -32,7 +32,7 @@ def simulated(policy, *runs_s: int) -> PlannedSimulation:
     """Jobs that run for so many seconds, all submitted at 0."""
     maker = JobMaker(1.0)
     jobs = [maker.job(at, 0, run_s, nodes=1, cores=4, memory_mb=1024) for at, run_s in enumerate(runs_s)]
-    simulation = PlannedSimulation(ONE_NODE, Trace.of("test", jobs, Counter(), ONE_NODE), policy, keeps_plans=True)
+    simulation = PlannedSimulation(ONE_NODE, trace_of("test", jobs, Counter(), ONE_NODE), policy, keeps_plans=True)
     simulation.outcome = simulation.run()
     return simulation
 

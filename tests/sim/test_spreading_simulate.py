@@ -16,7 +16,7 @@ from slurm_sns.policies.placement.heuristics import angle_to_balance
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.traces.nodes_csv import read_nodes
-from slurm_sns.sim.traces.read_trace import read_trace
+from slurm_sns.sim.traces.read_trace import read_records
 
 DATA = Path(__file__).parents[1] / "data" / "netbatch"
 PROFILES = str(shared_path("conf/profiles/spread-n-share.yaml"))
@@ -264,7 +264,7 @@ def mix_fit_by_general_angle(capacity, free, candidates, demand):
 @pytest.mark.parametrize(("name", "portfolio"), [("mix-fit", "mix-fit"), ("max-jobs-7", AUTHORS_SEVEN)])
 def test_the_plain_twin_and_the_general_angle_change_no_placement(name, portfolio):
     node_arrays = read_nodes(str(DATA / "small.nodes.csv"))
-    trace = read_trace(str(DATA / "small.jobs.csv.gz"), node_arrays)
+    trace = read_records(str(DATA / "small.jobs.csv.gz"), node_arrays).trace()
     matching = MatchingParameters(portfolio=tuple(portfolio.split(",")))
     policy = GeneralAngle(combined(matching, REPRODUCTION, portfolio=matching.portfolio).rules)
 

@@ -5,7 +5,6 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.traces.files import STANDARD_INPUT, TraceFile
 from slurm_sns.sim.traces.jobs_csv import read_jobs
 from slurm_sns.sim.traces.swf import read_swf
-from slurm_sns.sim.traces.trace import Trace
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 
@@ -31,22 +30,3 @@ def read_records(
     if user_estimates:
         raise BadInput(f"{name}: a CSV has no time limits; valid with user estimates: SWF")
     return read_jobs(source, node_arrays, load_factor=load_factor, limit=limit)
-
-
-def read_trace(
-    name: str,
-    node_arrays: NodeArrays,
-    *,
-    load_factor: float = 1.0,
-    limit: int | None = None,
-    user_estimates: bool = False,
-) -> Trace:
-    """The trace in the file `name` (`-`: SWF on standard input) for these nodes, as values.
-
-    With `user_estimates` jobs are expected to run until their time limits, otherwise as long as they do.
-
-    Raises:
-        BadInput: naming file, line and what would be valid.
-    """
-    records = read_records(name, node_arrays, load_factor=load_factor, limit=limit, user_estimates=user_estimates)
-    return records.trace()

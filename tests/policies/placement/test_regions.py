@@ -7,13 +7,17 @@ import pytest
 from clusters import GB, job, regions
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.batch.policies import easy, fcfs
 
 from slurm_sns.model import Node, Resources, Snapshot
+from slurm_sns.policies.base import Policy
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.regions import Regions
 from slurm_sns.policies.registry import specification
+
+SPREADING = ("ce", "cs", "sns", "combined")
 
 
 @st.composite
@@ -102,8 +106,8 @@ def test_a_job_that_no_switch_has_room_for_waits_with_that_reason() -> None:
     assert any("needed: 3; no switch joins more than 2 of them." in each for each in said)
 
 
-@pytest.mark.parametrize("name", ["easy", "fcfs", "ce", "cs", "sns", "combined"])
-def test_every_policy_that_matches_keeps_to_weights_and_switches(name: str) -> None:
+@pytest.mark.parametrize("policy", [easy(), fcfs(), *(specification(each).policy() for each in SPREADING)])
+def test_every_policy_that_matches_keeps_to_weights_and_switches(policy: Policy) -> None:
     full = Resources(8, 8 * GB)
     switches = [*[("left",)] * 3, *[("right",)] * 3]
     weights = [5, 1, 1, 5, 5, 5]
@@ -111,12 +115,7 @@ def test_every_policy_that_matches_keeps_to_weights_and_switches(name: str) -> N
         Node(f"n{at}", full, full, weight, each)
         for at, (weight, each) in enumerate(zip(weights, switches, strict=True))
     )
-    starts = (
-        specification(name)
-        .policy()
-        .plan(Snapshot(nodes, (job(1, 8, 1, nodes=2), job(2, 8, 1, nodes=2), job(3, 8, 1))))
-        .starts
-    )
+    starts = policy.plan(Snapshot(nodes, (job(1, 8, 1, nodes=2), job(2, 8, 1, nodes=2), job(3, 8, 1)))).starts
     placed = {start.job_id: start.nodes for start in starts}
     assert placed[1] == ("n1", "n2")
     assert placed[2] in (("n3", "n4"), ("n4", "n5"), ("n3", "n5"))

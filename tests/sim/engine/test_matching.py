@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trace_jobs import JobMaker, trace_of
 
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs
@@ -14,7 +15,8 @@ from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.results.metrics import measure
-from slurm_sns.sim.traces.trace import JobMaker, Trace
+from slurm_sns.sim.traces.trace import Trace, TraceJob
+from slurm_sns.sim.traces.trace_arrays import of_values
 
 GB = 1024
 
@@ -31,7 +33,7 @@ def replay(node_arrays, *jobs, portfolio=("first-fit",), interval_s=30, shares=N
         maker.job(at, submit, run, nodes=nodes, cores=cores, memory_mb=int(gb * GB), project=project)
         for at, (submit, run, nodes, cores, gb, project) in enumerate(jobs)
     ]
-    trace = Trace.of("test", made, Counter(), node_arrays)
+    trace = trace_of("test", made, Counter(), node_arrays)
     chosen = MatchingParameters(portfolio=portfolio, **parameters)
     simulation = Simulation(
         node_arrays,
@@ -110,11 +112,16 @@ def test_capacity_is_withheld_for_an_over_aged_job_without_any_reservation():
     assert starts(replay(node_arrays_of((2, 99)), *jobs, reservations=0, age_limit_s=60))[large] == 120
 
 
+def metrics_of(outcome, node_arrays):
+    jobs = tuple(TraceJob(each.job, each.end_s - each.start_s) for each in outcome.placements)
+    return measure(outcome.as_run(of_values(Trace(jobs, {})), ["first-fit"]), node_arrays)
+
+
 def test_metrics_by_hand():
     node_arrays = node_arrays_of((2, 4))
     outcome = replay(node_arrays, (0, 60, 1, 2, 2, ""), (0, 30, 1, 1, 4, ""), (120, 30, 1, 1, 1, ""))
 
-    metrics = measure(outcome, node_arrays, ["first-fit"])
+    metrics = metrics_of(outcome, node_arrays)
 
     assert starts(outcome) == [0, 60, 120]
     assert metrics.mean_wait_s == 20
@@ -131,7 +138,7 @@ def test_metrics_by_hand():
 def test_without_a_span_of_arrivals_there_is_no_load():
     node_arrays = node_arrays_of((2, 4))
 
-    metrics = measure(replay(node_arrays, one_core(0, 60)), node_arrays, ["first-fit"])
+    metrics = metrics_of(replay(node_arrays, one_core(0, 60)), node_arrays)
 
     assert (metrics.load_cores, metrics.utilisation_cores, metrics.mean_queue_length) == (None, None, None)
 

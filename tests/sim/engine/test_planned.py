@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 from oracles.disruptions import CountedSimulation, Disruptions
+from trace_jobs import JobMaker
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import (
@@ -24,7 +25,7 @@ from slurm_sns.model import (
 from slurm_sns.policies.base import own_geometry
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.planned import PlannedSimulation
-from slurm_sns.sim.traces.trace import JobMaker, Trace, TraceJob
+from slurm_sns.sim.traces.trace import Trace, TraceJob
 
 GB = 1024
 TWO_NODES = NodeArrays(("n0", "n1"), amounts([Resources(4, 8 * GB)] * 2))

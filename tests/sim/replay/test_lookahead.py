@@ -39,10 +39,10 @@ def small_trace(jobs, nodes):
 def test_the_compiled_replay_and_the_oracle_start_every_job_at_the_same_time_on_the_same_node(lookahead):
     pool = POOLS["A"].nodes(0.003)
     records = records_of(generate(POOLS["A"], scale=0.003, seed=2, days=0.25), pool, 0.5)
-    parameters = MatchingParameters(queue_depth=40, reservations=2)
+    rules = rules_of(MatchingParameters(queue_depth=40, reservations=2))
 
-    fast = replay_ahead(pool, records, parameters, lookahead, interval_s=30)
-    simulation = LookaheadSimulation(pool, records.trace(), rules_of(parameters), lookahead, interval_s=30)
+    fast = replay_ahead(pool, records, rules, lookahead, interval_s=30)
+    simulation = LookaheadSimulation(pool, records.trace(), rules, lookahead, interval_s=30)
     slow = {placed.job.id: (placed.start_s, placed.nodes.tolist()) for placed in simulation.run().placements}
 
     got = {int(job): (int(fast.start_s[at]), list(fast.nodes(at))) for at, job in enumerate(records.identity)}
@@ -53,16 +53,16 @@ def test_the_compiled_replay_and_the_oracle_start_every_job_at_the_same_time_on_
 def test_looking_ahead_changes_something():
     pool = POOLS["A"].nodes(0.003)
     records = records_of(generate(POOLS["A"], scale=0.003, seed=2, days=1.5), pool, 0.4)
-    parameters = MatchingParameters(queue_depth=40)
-    without = replay(pool, records, parameters, interval_s=30).start_s.tolist()
-    starts = [replay_ahead(pool, records, parameters, each, interval_s=30).start_s.tolist() for each in EVERY]
+    rules = rules_of(MatchingParameters(queue_depth=40))
+    without = replay(pool, records, rules, interval_s=30).start_s.tolist()
+    starts = [replay_ahead(pool, records, rules, each, interval_s=30).start_s.tolist() for each in EVERY]
     assert any(each != without for each in starts)
 
 
 def test_a_portfolio_of_one_has_nothing_to_choose():
     pool = POOLS["D"].nodes(0.003)
     records = records_of(generate(POOLS["D"], scale=0.003, seed=2, days=0.25), pool, 0.5)
-    alone = MatchingParameters(portfolio=("mix-fit",))
+    alone = rules_of(MatchingParameters(portfolio=("mix-fit",)))
     without = replay(pool, records, alone, interval_s=30)
     ahead = replay_ahead(pool, records, alone, EVERY[0], interval_s=30)
     assert ahead.start_s.tolist() == without.start_s.tolist()
@@ -74,7 +74,7 @@ def test_of_two_equal_schedules_the_one_is_taken_that_leaves_room_for_the_next_j
     # one of them. A job of 30 GB comes next: it fits only where one node is left whole.
     nodes = NodeArrays(("one", "two"), amounts([Resources(4, 32 * 1024)] * 2))
     records = small_trace([(0, 900, 1, 8), (0, 900, 1, 8), (31, 60, 1, 30)], nodes)
-    worse_first = MatchingParameters(portfolio=("worse-fit-memory", "best-fit-memory"))
+    worse_first = rules_of(MatchingParameters(portfolio=("worse-fit-memory", "best-fit-memory")))
     known = Lookahead(ArrivalSource.KNOWN, MatchComparison.TIES, 60)
 
     assert replay(nodes, records, worse_first, interval_s=30).start_s.tolist() == [0, 0, 900]

@@ -6,7 +6,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.sim.traces.files import read_text
 from slurm_sns.sim.traces.nodes_csv import read_nodes
-from slurm_sns.sim.traces.read_trace import read_trace
+from slurm_sns.sim.traces.read_trace import read_records
 
 HEADER = "job_id,submit_s,run_s,cores,mem_gb\n"
 
@@ -14,7 +14,7 @@ HEADER = "job_id,submit_s,run_s,cores,mem_gb\n"
 @pytest.fixture
 def read(write, small_pool):
     def read(text: str, name: str = "trace.csv", **options):
-        return read_trace(write(name, text), small_pool, **options)
+        return read_records(write(name, text), small_pool, **options).trace()
 
     return read
 

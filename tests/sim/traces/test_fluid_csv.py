@@ -48,7 +48,7 @@ def test_a_swf_job_has_a_task_on_each_of_its_nodes(write, alike):
 
 def test_a_batch_scheduler_gives_each_task_a_node(write, alike):
     found = read_fluid(write("t.csv", HEADER + "1,0,5,2,0.25,0.1\n"), alike)
-    job = on_whole_nodes("t.csv", found, alike).jobs[0]
+    (job,) = on_whole_nodes(found, alike).trace().jobs
     assert job.job.alternatives[0].nodes == 2
     assert job.job.alternatives[0].exclusive
     assert job.job.expected_run_s == job.run_s == 5

@@ -105,10 +105,10 @@ def test_an_unusable_line_is_named_with_what_is_valid(read, text, words):
 
 
 def test_a_trace_of_programs_is_none_for_matching(write, small_pool):
-    from slurm_sns.sim.traces.read_trace import read_trace
+    from slurm_sns.sim.traces.read_trace import read_records
 
     with pytest.raises(BadInput, match="line 1: column"):
-        read_trace(write("trace.csv", HEADER + "1,0,100,mg,16\n"), small_pool)
+        read_records(write("trace.csv", HEADER + "1,0,100,mg,16\n"), small_pool).trace()
 
 
 # --- the authors' model of run times ---

@@ -7,7 +7,7 @@ from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.traces import swf
 from slurm_sns.sim.traces.plain_numbers import NotPlain
 from slurm_sns.sim.traces.program_trace import TraceReader
-from slurm_sns.sim.traces.read_trace import read_records, read_trace
+from slurm_sns.sim.traces.read_trace import read_records
 
 #: Two jobs with a time limit (field 9), the second runs longer; one without, and one with a limit of no length.
 SWF = """; UnixStartTime: 0
@@ -29,26 +29,27 @@ def test_user_estimates_are_the_time_limits(plainly, write, small_pool, monkeypa
     if not plainly:
         monkeypatch.setattr(swf, "_read_plain", refuse)
 
-    assert expected(read_trace(write("t.swf", SWF), small_pool, user_estimates=True)) == [3600, 31, None, None]
+    records = read_records(write("t.swf", SWF), small_pool, user_estimates=True)
+    assert expected(records.trace()) == [3600, 31, None, None]
 
 
 @pytest.mark.parametrize(("name", "text"), [("t.swf", SWF), ("t.csv", CSV)])
 def test_otherwise_run_times_are_known(name, text, write, small_pool):
-    assert set(expected(read_trace(write(name, text), small_pool))) == {60}
+    assert set(expected(read_records(write(name, text), small_pool).trace())) == {60}
     assert read_records(write(name, text), small_pool).limit_s is None
 
 
 def test_jobs_that_are_too_large_take_their_limits_with_them(write, small_pool):
     text = SWF.replace("2 5 -1 60 1 -1 -1 1 30.5", "2 5 -1 60 1 -1 -1 99 30.5")
 
-    assert expected(read_trace(write("t.swf", text), small_pool, user_estimates=True)) == [3600, None, None]
+    assert expected(read_records(write("t.swf", text), small_pool, user_estimates=True).trace()) == [3600, None, None]
 
 
 def test_limits_are_sorted_with_their_jobs(write, small_pool):
     lines = SWF.splitlines(keepends=True)
     text = "".join([lines[0], *reversed(lines[1:])])
 
-    trace = read_trace(write("t.swf", text), small_pool, user_estimates=True)
+    trace = read_records(write("t.swf", text), small_pool, user_estimates=True).trace()
 
     assert [each.job.id for each in trace.jobs] == [1, 2, 4, 3]
     assert expected(trace) == [3600, 31, None, None]
