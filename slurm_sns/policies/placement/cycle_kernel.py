@@ -132,7 +132,7 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
         over_aged = position < len(queue.over_aged)
         choice, how = NOBODY, MATCH
         if bench.kind_failed[kind] != run:
-            choice = _match(bench, heuristic_of(bench, member, kind), kind)
+            choice = _match(bench, heuristic_of(bench.node_state.problem, member, kind), kind)
         if choice == NOBODY and queue.withholds[job]:
             how = way_to_withhold(limits, member, position, over_aged, bench.state[KEPT_WHOLE] == 1)
             if how != NOBODY:
@@ -153,10 +153,10 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
 
 
 @compiled
-def heuristic_of(bench: Bench, member: int, kind: int) -> int:
+def heuristic_of(problem: Problem, member: int, kind: int) -> int:
     """The heuristic by which the member matches jobs of this kind: the one that they name, else its own."""
-    own = bench.node_state.problem.kinds.own[kind]
-    return bench.node_state.problem.limits.portfolio[member] if own == NOBODY else own
+    own = problem.kinds.own[kind]
+    return problem.limits.portfolio[member] if own == NOBODY else own
 
 
 @compiled

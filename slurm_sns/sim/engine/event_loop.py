@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Alternative, Job, Seconds
 from slurm_sns.sim.progress.progress import PlacedRun, Progress
-from slurm_sns.sim.results.run import Cycles, Run
+from slurm_sns.sim.results.run import Cycles, TraceRun
 from slurm_sns.sim.traces.trace import Trace, TraceJob
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
@@ -44,7 +44,7 @@ class SimulationOutcome:
     placements: tuple[PlacedRun, ...]
     cycles: tuple[CycleRecord, ...]
 
-    def as_run(self, records: TraceArrays, members: Sequence[str] | None = None) -> Run:
+    def as_run(self, records: TraceArrays, members: Sequence[str] | None = None) -> TraceRun:
         """The same as arrays; `records` are the trace, `members` the portfolio in its order; None: those that appear.
 
         Each alternative in which some job ran is a kind of its own: a policy may make alternatives as it goes.
@@ -66,7 +66,7 @@ class SimulationOutcome:
             (each.waiting, each.started, at.get(each.chosen, -1), sum(1 << at[name] for name in each.winners))
             for each in self.cycles
         ]
-        return Run(
+        return TraceRun(
             replace(
                 records,
                 kind=np.array(kind, np.int32),
@@ -120,7 +120,7 @@ class EventLoop(ABC):
 
     @abstractmethod
     def cycle(self, now_s: Seconds) -> CycleRecord:
-        """Run one scheduling pass and carry out its decisions."""
+        """TraceRun one scheduling pass and carry out its decisions."""
 
     def run(self, progress: Callable[[int], None] = lambda _started: None) -> SimulationOutcome:
         """Replay the whole trace; `progress` is called after each cycle with the number of jobs started.

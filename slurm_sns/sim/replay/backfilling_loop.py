@@ -71,54 +71,71 @@ from slurm_sns.sim.traces.trace_arrays import TraceArrays
 #: The algorithms. EASY_EXTRA_NODES starts no job only because it ends before the head job starts.
 FCFS, EASY, EASY_EXTRA_NODES = range(3)
 
-#: The parts of `Backfilling.state`: the algorithm, running jobs, jobs of this pass that found no place before the head
-#: job was looked for, the head job, the size of its place, and the number of starts so far, which dates what failed.
-ALGORITHM, RUNNING, BEHIND, HEAD, PLACE, STARTS = range(6)
+#: The parts of `HeadJob.state`: the algorithm, jobs of this pass that found no place before the head job was looked
+#: for, the head job and its kind, the size of its place and its choice there, and the number of starts, which dates
+#: what failed.
+ALGORITHM, BEHIND, HEAD, HEAD_KIND, PLACE, CHOICE, STARTS = range(7)
+
+
+class Expected(NamedTuple):
+    """When jobs are expected to end."""
+
+    run_s: Floats  #: (J) the expected run time in an alternative of slowdown 1; infinite if nothing is known
+    slowdown: Floats  #: (choices)
+    end_s: Floats  #: (J) of a running job
+    running: Integers  #: (cores of all nodes) the running jobs by expected end
+    number: Integers  #: (1) how many these are
+
+
+class HeadJob(NamedTuple):
+    """The head job of a pass."""
+
+    behind: Integers  #: (depth) the jobs that found no place before there was a head job, in queue order
+    place: Integers  #: (N) its nodes at the shadow time
+    shadow_s: Floats  #: (1)
+    failed_beside: Integers  #: (K) after how many starts no place beside the head job was found for the kind
+    free: Integers  #: (R, N) scratch
+    state: Integers
 
 
 class Backfilling(NamedTuple):
-    """What the pass knows beside the cluster. `head_of` and `shadow_s` are those of the last head job."""
+    """What the pass knows beside the cluster."""
 
-    expected_s: Floats  #: (J) the expected run time in an alternative of slowdown 1; infinite if nothing is known
-    slowdown: Floats  #: (choices)
-    expected_end_s: Floats  #: (J) of a running job
-    running: Integers  #: (cores of all nodes) the running jobs by expected end
-    behind: Integers  #: (depth) the jobs that found no place before there was a head job, in queue order
+    expected: Expected
+    head: HeadJob
     shadow: CycleNodes  #: what will be free at the shadow time
     beside: CycleNodes  #: what is free both now and at the shadow time outside the head job's place
-    free: Integers  #: (R, N) scratch
-    place: Integers  #: (N) the head job's nodes at the shadow time
-    choice: Integers  #: (1) the choice in which it is there
-    failed_beside: Integers  #: (K) after how many starts no place beside the head job was found for the kind
-    shadow_s: Floats  #: (1)
-    state: Integers
 
 
 def backfilling_for(cluster: Cluster, records: TraceArrays, algorithm: int) -> Backfilling:
     """The working memory of the pass before anything has happened."""
     problem = cluster.bench.node_state.problem
     count, nodes = len(records), problem.nodes.capacity.shape[1]
-    expected_s = records.expected_s.astype(np.float64)
-    expected_s[expected_s <= 0] = inf
+    run_s = records.expected_s.astype(np.float64)
+    run_s[run_s <= 0] = inf
     shadow, beside = node_state_for(problem), node_state_for(problem)
     open_all(shadow)
     open_all(beside)
-    state = np.zeros(6, np.int64)
+    state = np.zeros(7, np.int64)
     state[ALGORITHM] = algorithm
     return Backfilling(
-        expected_s=expected_s,
-        slowdown=np.array([each.slowdown for of_kind in records.choices for each in of_kind], np.float64),
-        expected_end_s=np.empty(count, np.float64),
-        running=np.empty(min(count, int(problem.nodes.capacity[0].sum())), np.int64),
-        behind=np.empty(min(problem.limits.depth, count), np.int64),
-        shadow=shadow,
-        beside=beside,
-        free=np.empty(problem.nodes.capacity.shape, np.int64),
-        place=np.empty(nodes, np.int64),
-        choice=np.zeros(1, np.int64),
-        failed_beside=np.full(len(problem.kinds.own), NOBODY, np.int64),
-        shadow_s=np.zeros(1, np.float64),
-        state=state,
+        Expected(
+            run_s=run_s,
+            slowdown=np.array([each.slowdown for of_kind in records.choices for each in of_kind], np.float64),
+            end_s=np.empty(count, np.float64),
+            running=np.empty(min(count, int(problem.nodes.capacity[CORES].sum())), np.int64),
+            number=np.zeros(1, np.int64),
+        ),
+        HeadJob(
+            behind=np.empty(min(problem.limits.depth, count), np.int64),
+            place=np.empty(nodes, np.int64),
+            shadow_s=np.zeros(1, np.float64),
+            failed_beside=np.full(len(problem.kinds.own), NOBODY, np.int64),
+            free=np.empty(problem.nodes.capacity.shape, np.int64),
+            state=state,
+        ),
+        shadow,
+        beside,
     )
 
 
@@ -138,43 +155,52 @@ def advance_in_order(cluster: Cluster, backfilling: Backfilling, cycles: Cycles,
 
 
 @compiled
-def _start_in_order(cluster: Cluster, of: Backfilling, now_s: int) -> None:
+def _start_in_order(cluster: Cluster, backfilling: Backfilling, now_s: int) -> None:
     """Put the jobs that start into the first of the bench's matches."""
-    bench, queue = cluster.bench, cluster.queue
-    depth = bench.node_state.problem.limits.depth
+    bench, queue, jobs = cluster.bench, cluster.queue, cluster.jobs
+    expected, head = backfilling.expected, backfilling.head
+    nodes, matches, algorithm = bench.node_state, bench.matches[0], head.state[ALGORITHM]
     begin(bench.turns, queue)
-    line_up(bench.turns, queue, depth)
-    restart(bench.node_state)
+    line_up(bench.turns, queue, nodes.problem.limits.depth)
+    restart(nodes)
     bench.state[FAILURES] = 0
     bench.state[RUN] += 1
-    bench.matches[0].totals[:] = 0
-    if of.state[ALGORITHM] != FCFS:
-        _drop_ended(cluster.jobs, of, now_s)
-    of.state[STARTS] += 1  # what failed in the last pass may succeed now
-    of.state[BEHIND] = 0
-    of.state[HEAD] = NOBODY
-    for position in range(depth):
-        if bench.node_state.state[OPEN] == 0:
-            break
-        job = job_at(bench.turns, queue, position)
+    matches.totals[:] = 0
+    if algorithm != FCFS:
+        _drop_ended(jobs, expected, now_s)
+    head.state[STARTS] += 1  # what failed in the last pass may succeed now
+    head.state[BEHIND] = 0
+    head.state[HEAD] = NOBODY
+    for position in range(nodes.problem.limits.depth):
+        job = job_at(bench.turns, queue, position) if nodes.state[OPEN] > 0 else NOBODY
         if job == NOBODY:
             break
         kind = queue.kind[job]
         choice = _match(bench, kind)
         if choice == NOBODY:
-            if of.state[ALGORITHM] == FCFS:
+            if algorithm == FCFS:
                 break
-            if of.state[HEAD] == NOBODY:
-                of.behind[of.state[BEHIND]] = job
-                of.state[BEHIND] += 1
+            if head.state[HEAD] == NOBODY:
+                head.behind[head.state[BEHIND]] = job
+                head.state[BEHIND] += 1
             continue
-        if of.state[BEHIND] > 0 and of.state[HEAD] == NOBODY:
-            _look_for_head(cluster, of, now_s)
-        if of.state[HEAD] != NOBODY and not _is_in_time(of, job, choice, now_s):
-            choice = _leave_place(cluster, of, kind, choice)
+        if head.state[BEHIND] > 0 and head.state[HEAD] == NOBODY:
+            _look_for_head(cluster, backfilling, now_s)
+        if head.state[HEAD] != NOBODY:
+            end_s = _end_if_started(expected, job, choice, now_s)
+            is_in_time = algorithm == EASY and end_s < inf and end_s <= head.shadow_s[0] + COINCIDENT_S
+            if not is_in_time:
+                choice = _leave_place(bench, backfilling, kind, choice)
             if choice == NOBODY:
                 continue
-        _start(cluster, of, job, choice, now_s)
+        enter(bench, matches, job, choice, MATCH)
+        if bench.turns.state[SHARED]:
+            held = held_by_last(nodes, matches, nodes.problem.kinds.alternative[choice])
+            charge(bench.turns, queue, job, held, False)
+        put_down(jobs, matches, matches.totals[ENTRIES] - 1, choice - nodes.problem.kinds.first[kind])
+        if algorithm != FCFS:
+            _expect_end(expected, job, _end_if_started(expected, job, choice, now_s))
+        head.state[STARTS] += 1
 
 
 @compiled
@@ -188,9 +214,7 @@ def _match(bench: Bench, kind: int) -> int:
         is_open |= not must_fail(bench, kinds.alternative[at])
     choice = NOBODY
     if is_open:
-        choice, bench.state[FIRST_CHOSEN], bench.state[CHOSEN] = _first_place(
-            bench.node_state, heuristic_of(bench, 0, kind), kind
-        )
+        choice, bench.state[FIRST_CHOSEN], bench.state[CHOSEN] = _first_place(bench.node_state, kind)
     if choice == NOBODY:
         bench.kind_failed[kind] = run
         for at in range(kinds.first[kind], kinds.first[kind + 1]):
@@ -199,140 +223,11 @@ def _match(bench: Bench, kind: int) -> int:
     return choice
 
 
-@compiled
-def _start(cluster: Cluster, of: Backfilling, job: int, choice: int, now_s: int) -> None:
-    """Let the job start in this choice, on the nodes that the bench has chosen."""
-    bench, matches = cluster.bench, cluster.bench.matches[0]
-    enter(bench, matches, job, choice, MATCH)
-    if bench.turns.state[SHARED]:
-        alternative = bench.node_state.problem.kinds.alternative[choice]
-        charge(bench.turns, cluster.queue, job, held_by_last(bench.node_state, matches, alternative), False)
-    put_down(cluster, matches, matches.totals[ENTRIES] - 1)
-    if of.state[ALGORITHM] != FCFS:
-        _expect_end(of, job, choice, now_s)
-    of.state[STARTS] += 1
-
-
-# --- running jobs, by expected end
-
-
-@compiled
-def _drop_ended(jobs: Jobs, of: Backfilling, now_s: int) -> None:
-    """Take the jobs that have ended from the list."""
-    kept = 0
-    for at in range(of.state[RUNNING]):
-        if end_of(jobs, of.running[at]) > now_s:
-            of.running[kept] = of.running[at]
-            kept += 1
-    of.state[RUNNING] = kept
-
-
-@compiled
-def _expect_end(of: Backfilling, job: int, choice: int, now_s: int) -> None:
-    """Add a job that starts now."""
-    end_s = _end_if_started(of, job, choice, now_s)
-    of.expected_end_s[job] = end_s
-    at = of.state[RUNNING]
-    while at > 0 and of.expected_end_s[of.running[at - 1]] > end_s:
-        of.running[at] = of.running[at - 1]
-        at -= 1
-    of.running[at] = job
-    of.state[RUNNING] += 1
-
-
-@compiled
-def _end_if_started(of: Backfilling, job: int, choice: int, now_s: int) -> float:
-    # Without a product whole seconds stay whole.
-    run_s = of.expected_s[job] if of.slowdown[choice] == 1 else of.expected_s[job] * of.slowdown[choice]
-    return float(now_s + run_s)
-
-
-@compiled
-def _is_in_time(of: Backfilling, job: int, choice: int, now_s: int) -> bool:
-    """Whether the job may start because it is expected to end by the shadow time."""
-    end_s = _end_if_started(of, job, choice, now_s)
-    return of.state[ALGORITHM] == EASY and end_s < inf and end_s <= of.shadow_s[0] + COINCIDENT_S
-
-
-# --- the head job and its place
-
-
-@compiled
-def _look_for_head(cluster: Cluster, of: Backfilling, now_s: int) -> None:
-    """Find the first of the jobs behind which others wait that some expected end gives a place, and the shadow time."""
-    for at in range(of.state[BEHIND]):
-        job = of.behind[at]
-        _show_now(cluster.bench.node_state.free, of.shadow)
-        if _finds_shadow_time(cluster, of, cluster.queue.kind[job], now_s):
-            of.state[HEAD] = job
-            return
-    of.state[BEHIND] = 0
-
-
 @subroutine
-def _show_now(free: Integers, node_state: CycleNodes) -> None:
-    """Let this be free on the nodes."""
-    take_over(node_state, free)
-    restart(node_state)
-
-
-@compiled
-def _finds_shadow_time(cluster: Cluster, of: Backfilling, kind: int, now_s: int) -> bool:
-    """Let running jobs end in `of.shadow` until a job of this kind finds a place there."""
-    kinds, alternatives = of.shadow.problem.kinds, of.shadow.problem.alternatives
-    free_cores, needed = 0, NEVER
-    for node in range(of.shadow.free.shape[1]):
-        free_cores += of.shadow.free[CORES, node]
-    for choice in range(kinds.first[kind], kinds.first[kind + 1]):
-        alternative = kinds.alternative[choice]
-        needed = min(needed, alternatives.nodes[alternative] * alternatives.demand[alternative, CORES])
-    ended = 0
-    for at in range(of.state[RUNNING]):
-        end_s = max(of.expected_end_s[of.running[at]], float(now_s))
-        if at > 0 and end_s == of.shadow_s[0]:
-            continue
-        of.shadow_s[0] = end_s
-        while ended < of.state[RUNNING] and max(of.expected_end_s[of.running[ended]], float(now_s)) <= (
-            end_s + COINCIDENT_S
-        ):
-            free_cores += _end_in_shadow(cluster, of, of.running[ended])
-            ended += 1
-        if free_cores >= needed and _finds_place(cluster, of, kind):
-            return True
-    return False
-
-
-@compiled
-def _end_in_shadow(cluster: Cluster, of: Backfilling, job: int) -> int:
-    """Free what the job holds; return how many cores these are."""
-    jobs, problem = cluster.jobs, of.shadow.problem
-    alternative = problem.kinds.alternative[problem.kinds.first[cluster.queue.kind[job]] + jobs.choice[job]]
-    whole, nodes, cores = problem.alternatives.exclusive[alternative], problem.alternatives.nodes[alternative], 0
-    for at in range(nodes):
-        node = node_of_job(jobs, job, nodes, at)
-        cores -= of.shadow.free[CORES, node]
-        give(of.shadow, alternative, whole, node)
-        cores += of.shadow.free[CORES, node]
-    return cores
-
-
-@compiled
-def _finds_place(cluster: Cluster, of: Backfilling, kind: int) -> bool:
-    """Whether a job of this kind finds a place at the shadow time; it is put into `of.place`."""
-    choice, first, count = _first_place(of.shadow, heuristic_of(cluster.bench, 0, kind), kind)
-    if choice == NOBODY:
-        return False
-    of.choice[0] = choice
-    of.state[PLACE] = count
-    for at in range(count):
-        of.place[at] = of.shadow.chosen[first + at]
-    return True
-
-
-@subroutine
-def _first_place(node_state: CycleNodes, heuristic: int, kind: int) -> tuple[int, int, int]:
+def _first_place(node_state: CycleNodes, kind: int) -> tuple[int, int, int]:
     """The first choice of the kind that finds nodes, and where in `chosen` these begin and how many they are."""
     kinds, alternatives = node_state.problem.kinds, node_state.problem.alternatives
+    heuristic = heuristic_of(node_state.problem, 0, kind)
     for choice in range(kinds.first[kind], kinds.first[kind + 1]):
         alternative = kinds.alternative[choice]
         score = node_state.problem.scores.of[heuristic, alternatives.case[alternative]]
@@ -342,67 +237,174 @@ def _first_place(node_state: CycleNodes, heuristic: int, kind: int) -> tuple[int
     return NOBODY, 0, 0
 
 
+# --- running jobs, by expected end
+
+
+@compiled
+def _drop_ended(jobs: Jobs, expected: Expected, now_s: int) -> None:
+    """Take the jobs that have ended from the list."""
+    kept = 0
+    for at in range(expected.number[0]):
+        if end_of(jobs, expected.running[at]) > now_s:
+            expected.running[kept] = expected.running[at]
+            kept += 1
+    expected.number[0] = kept
+
+
+@compiled
+def _expect_end(expected: Expected, job: int, end_s: float) -> None:
+    """Add a job that starts now."""
+    expected.end_s[job] = end_s
+    at = expected.number[0]
+    while at > 0 and expected.end_s[expected.running[at - 1]] > end_s:
+        expected.running[at] = expected.running[at - 1]
+        at -= 1
+    expected.running[at] = job
+    expected.number[0] += 1
+
+
+@compiled
+def _end_if_started(expected: Expected, job: int, choice: int, now_s: int) -> float:
+    run_s, slowdown = expected.run_s[job], expected.slowdown[choice]
+    return float(now_s + (run_s if slowdown == 1 else run_s * slowdown))  # without a product whole seconds stay whole
+
+
+# --- the head job and its place
+
+
+@compiled
+def _look_for_head(cluster: Cluster, backfilling: Backfilling, now_s: int) -> None:
+    """Find the first of the jobs without a place to which some expected end gives one, and the shadow time."""
+    head = backfilling.head
+    for at in range(head.state[BEHIND]):
+        head.state[HEAD] = head.behind[at]
+        head.state[HEAD_KIND] = cluster.queue.kind[head.behind[at]]
+        _show(backfilling.shadow, cluster.bench.node_state.free)
+        if _finds_shadow_time(cluster, backfilling, now_s):
+            return
+    head.state[HEAD] = NOBODY
+    head.state[BEHIND] = 0
+
+
+@subroutine
+def _show(node_state: CycleNodes, free: Integers) -> None:
+    """Let this be free on the nodes."""
+    take_over(node_state, free)
+    restart(node_state)
+
+
+@compiled
+def _finds_shadow_time(cluster: Cluster, backfilling: Backfilling, now_s: int) -> bool:
+    """Let running jobs end in `shadow` until the head job finds a place there."""
+    jobs, (expected, head, shadow, _) = cluster.jobs, backfilling
+    kind, kinds = head.state[HEAD_KIND], cluster.queue.kind
+    choices, alternatives = shadow.problem.kinds, shadow.problem.alternatives
+    free_cores, needed = 0, NEVER
+    for node in range(shadow.free.shape[1]):
+        free_cores += shadow.free[CORES, node]
+    for choice in range(choices.first[kind], choices.first[kind + 1]):
+        alternative = choices.alternative[choice]
+        needed = min(needed, alternatives.nodes[alternative] * alternatives.demand[alternative, CORES])
+    ended = 0
+    for at in range(expected.number[0]):
+        end_s = max(expected.end_s[expected.running[at]], float(now_s))
+        if at > 0 and end_s == head.shadow_s[0]:
+            continue
+        head.shadow_s[0] = end_s
+        while ended < expected.number[0]:
+            job = expected.running[ended]
+            if max(expected.end_s[job], float(now_s)) > end_s + COINCIDENT_S:
+                break
+            alternative = choices.alternative[choices.first[kinds[job]] + jobs.choice[job]]
+            free_cores += _end_in_shadow(jobs, shadow, job, alternative)
+            ended += 1
+        if free_cores >= needed and _finds_place(head, shadow):
+            return True
+    return False
+
+
+@compiled
+def _end_in_shadow(jobs: Jobs, shadow: CycleNodes, job: int, alternative: int) -> int:
+    """Free what the job holds; return how many cores these are."""
+    alternatives, cores = shadow.problem.alternatives, 0
+    nodes = alternatives.nodes[alternative]
+    for at in range(nodes):
+        node = node_of_job(jobs, job, nodes, at)
+        cores -= shadow.free[CORES, node]
+        give(shadow, alternative, alternatives.exclusive[alternative], node)
+        cores += shadow.free[CORES, node]
+    return cores
+
+
+@compiled
+def _finds_place(head: HeadJob, shadow: CycleNodes) -> bool:
+    """Whether the head job finds a place at the shadow time; it is put into `head`."""
+    choice, first, count = _first_place(shadow, head.state[HEAD_KIND])
+    if choice == NOBODY:
+        return False
+    head.state[CHOICE] = choice
+    head.state[PLACE] = count
+    for at in range(count):
+        head.place[at] = shadow.chosen[first + at]
+    return True
+
+
 # --- jobs that still run at the shadow time
 
 
 @compiled
-def _leave_place(cluster: Cluster, of: Backfilling, kind: int, choice: int) -> int:
+def _leave_place(bench: Bench, backfilling: Backfilling, kind: int, choice: int) -> int:
     """Choose nodes for a job that still runs at the shadow time; NOBODY if the head job would find no place then.
 
     The job has found nodes in this choice; it keeps them if the head job finds others. Otherwise its nodes are sought
-    outside the head job's place. The job and the head job then have their places in `of.shadow`.
+    outside the head job's place. The job and the head job then have their places in `shadow`.
     """
-    bench = cluster.bench
-    if of.failed_beside[kind] == of.state[STARTS]:
+    chosen, (_, head, shadow, beside) = bench.node_state.chosen, backfilling
+    if head.failed_beside[kind] == head.state[STARTS]:
         return NOBODY
     for is_second in range(2):
         if is_second:
-            _give_chosen(bench, of.shadow, choice)
-            _put_beside(bench.node_state.free, of)
-            choice, first, count = _first_place(of.beside, heuristic_of(bench, 0, kind), kind)
+            _change_chosen(shadow, chosen, bench.state, choice, -1)
+            _put_free_beside(head, shadow, bench.node_state.free)
+            _show(beside, head.free)
+            choice, first, count = _first_place(beside, kind)
             if choice == NOBODY:
                 break
             for at in range(count):
-                bench.node_state.chosen[at] = of.beside.chosen[first + at]
+                chosen[at] = beside.chosen[first + at]
             bench.state[FIRST_CHOSEN], bench.state[CHOSEN] = 0, count
-        _take_chosen(bench, of.shadow, choice)
-        if _finds_place(cluster, of, cluster.queue.kind[of.state[HEAD]]):
+        _change_chosen(shadow, chosen, bench.state, choice, 1)
+        if _finds_place(head, shadow):
             return choice
-    of.failed_beside[kind] = of.state[STARTS]
+    head.failed_beside[kind] = head.state[STARTS]
     return NOBODY
 
 
 @compiled
-def _take_chosen(bench: Bench, node_state: CycleNodes, choice: int) -> None:
-    """Take the nodes that the bench has chosen in another state of the nodes."""
-    alternative = node_state.problem.kinds.alternative[choice]
-    whole = node_state.problem.alternatives.exclusive[alternative]
-    for at in range(bench.state[CHOSEN]):
-        take(node_state, alternative, whole, bench.node_state.chosen[bench.state[FIRST_CHOSEN] + at])
+def _change_chosen(shadow: CycleNodes, chosen: Integers, state: Integers, choice: int, sign: int) -> None:
+    """Take the nodes that the bench has chosen (1), or give them back (-1); `state` is that of the bench."""
+    alternative = shadow.problem.kinds.alternative[choice]
+    whole = shadow.problem.alternatives.exclusive[alternative]
+    for at in range(state[CHOSEN]):
+        node = chosen[state[FIRST_CHOSEN] + at]
+        if sign > 0:
+            take(shadow, alternative, whole, node)
+        else:
+            give(shadow, alternative, whole, node)
 
 
 @compiled
-def _give_chosen(bench: Bench, node_state: CycleNodes, choice: int) -> None:
-    """Give them back."""
-    alternative = node_state.problem.kinds.alternative[choice]
-    whole = node_state.problem.alternatives.exclusive[alternative]
-    for at in range(bench.state[CHOSEN]):
-        give(node_state, alternative, whole, bench.node_state.chosen[bench.state[FIRST_CHOSEN] + at])
-
-
-@compiled
-def _put_beside(free: Integers, of: Backfilling) -> None:
-    """Show in `of.beside` what is free both now and at the shadow time outside the head job's place."""
-    problem = of.shadow.problem
-    alternative = problem.kinds.alternative[of.choice[0]]
+def _put_free_beside(head: HeadJob, shadow: CycleNodes, free: Integers) -> None:
+    """Put into `head.free` what is free both now and at the shadow time outside the head job's place."""
+    problem = shadow.problem
+    alternative = problem.kinds.alternative[head.state[CHOICE]]
     whole = problem.alternatives.exclusive[alternative]
     for row in range(free.shape[0]):
         for node in range(free.shape[1]):
-            of.free[row, node] = of.shadow.free[row, node]
-        for at in range(of.state[PLACE]):
-            node = of.place[at]
+            head.free[row, node] = shadow.free[row, node]
+        for at in range(head.state[PLACE]):
+            node = head.place[at]
             amount = problem.nodes.capacity[row, node] if whole else problem.alternatives.demand[alternative, row]
-            of.free[row, node] -= amount
+            head.free[row, node] -= amount
         for node in range(free.shape[1]):
-            of.free[row, node] = min(of.free[row, node], free[row, node])
-    _show_now(of.free, of.beside)
+            head.free[row, node] = min(head.free[row, node], free[row, node])

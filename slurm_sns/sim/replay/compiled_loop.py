@@ -203,7 +203,7 @@ def dispatch(cluster: Cluster, cycles: Cycles, best: int, kept: int, interval_s:
 
 @compiled
 def come_again(cluster: Cluster, cycles: Cycles) -> None:
-    """Run another cycle as soon as possible if this one has started a job: another member may match more now."""
+    """TraceRun another cycle as soon as possible if this one has started a job: another member may match more now."""
     at = cluster.state[CYCLES] - 1
     if cycles.started[at] > 0:
         cluster.state[AGAIN_S] = cycles.time_s[at] + 1
@@ -254,11 +254,11 @@ def _drop_started(cluster: Cluster) -> None:
 
 
 @compiled
-def put_down(cluster: Cluster, matches: Matches, entry: int) -> None:
-    """Write down in which choice, and where, a job runs."""
-    jobs, job = cluster.jobs, matches.job[entry]
+def put_down(jobs: Jobs, matches: Matches, entry: int, choice: int) -> None:
+    """Write down in which choice of its kind, and where, a job runs."""
+    job = matches.job[entry]
     first, last = matches.first[entry], matches.first[entry + 1]
-    jobs.choice[job] = matches.choice[entry] - cluster.bench.node_state.problem.kinds.first[cluster.queue.kind[job]]
+    jobs.choice[job] = choice
     if last - first == 1:
         jobs.place[job] = matches.node[first]
     else:
@@ -269,7 +269,8 @@ def put_down(cluster: Cluster, matches: Matches, entry: int) -> None:
 @compiled
 def _start(cluster: Cluster, matches: Matches, entry: int, now_s: int, interval_s: int) -> None:
     jobs, job = cluster.jobs, matches.job[entry]
-    put_down(cluster, matches, entry)
+    choice = matches.choice[entry] - cluster.bench.node_state.problem.kinds.first[cluster.queue.kind[job]]
+    put_down(jobs, matches, entry, choice)
     jobs.start_s[job] = now_s
     if len(cluster.profiled):
         cluster.state[PROFILED] -= cluster.profiled[cluster.queue.kind[job]]

@@ -24,7 +24,7 @@ from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.replay.lookahead_loop import Ahead, advance_ahead, arrays_for
 from slurm_sns.sim.replay.trace_replay import cluster_of, to_the_end
-from slurm_sns.sim.results.run import Run
+from slurm_sns.sim.results.run import TraceRun
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 
@@ -67,7 +67,7 @@ def replay_ahead(
     lookahead: Lookahead,
     *,
     interval_s: int,
-) -> Run:
+) -> TraceRun:
     """Replay the trace of one project.
 
     Raises:

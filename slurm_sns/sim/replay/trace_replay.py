@@ -38,7 +38,7 @@ from slurm_sns.sim.replay.compiled_loop import (
     advance,
     room_for_cycles,
 )
-from slurm_sns.sim.results.run import Cycles, Run
+from slurm_sns.sim.results.run import Cycles, TraceRun
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 #: `progress` is called after so many cycles.
@@ -55,7 +55,7 @@ def replay(
     age_limit_s: int | None = None,
     only_cores_and_memory: bool = False,
     progress: Callable[[int], None] = lambda _started: None,
-) -> Run:
+) -> TraceRun:
     """Replay the trace under a portfolio; `progress` is called now and then with the number of jobs started.
 
     A project that `shares` does not name has share 1. Jobs that have waited longer than `age_limit_s` go first, oldest
@@ -78,7 +78,7 @@ def replay_in_order(
     interval_s: int,
     shares: Mapping[str, float] | None = None,
     progress: Callable[[int], None] = lambda _started: None,
-) -> Run:
+) -> TraceRun:
     """The same under FCFS, EASY or EASY_EXTRA_NODES, which place a job as the only member of the portfolio does."""
     cluster = cluster_of(node_arrays, records, rules, shares or {})
     backfilling = backfilling_for(cluster, records, algorithm)
@@ -93,7 +93,7 @@ def to_the_end(
     members: Sequence[str],
     step: Callable[[Cycles], bool],
     progress: Callable[[int], None] = lambda _started: None,
-) -> Run:
+) -> TraceRun:
     """Repeat `step`, which fills the cycles that it is given and returns whether events are left.
 
     `members` are the portfolio, none for a pass without members.
@@ -114,7 +114,7 @@ def to_the_end(
     jobs, by_choice = cluster.jobs, records.run_s_by_choice
     run_s = by_choice[0] if len(by_choice) == 1 else by_choice[jobs.choice, np.arange(len(records))]
     cycles = Cycles(*map(np.concatenate, zip(*parts, strict=True)))
-    return Run(records, jobs.start_s, jobs.start_s + run_s, jobs.choice, jobs.place, jobs.spread, cycles, members)
+    return TraceRun(records, jobs.start_s, jobs.start_s + run_s, jobs.choice, jobs.place, jobs.spread, cycles, members)
 
 
 def cluster_of(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
-from slurm_sns.sim.results.run import Cycles, Run
+from slurm_sns.sim.results.run import Cycles, TraceRun
 
 #: Turnaround and run times below this count as this much; otherwise very short jobs would decide the maximum.
 STRETCH_BOUND_S = 30
@@ -55,7 +55,7 @@ class Timings(NamedTuple):
     held: Column  #: (2, jobs)
 
 
-def measure(run: Run, node_arrays: NodeArrays) -> Metrics:
+def measure(run: TraceRun, node_arrays: NodeArrays) -> Metrics:
     """The metrics of one run."""
     submit, start, end = (column.astype(np.float64) for column in (run.records.submit_s, run.start_s, run.end_s))
     return measure_jobs(Timings(submit, start, end, run.held(node_arrays)), run.cycles, node_arrays, run.members)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Alternative
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.sim.results.run import Run
+from slurm_sns.sim.results.run import TraceRun
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 
 JOBS_HEADER = "job_id,submit_s,start_s,end_s,nodes,cores,mem_gb,ways,bandwidth_gbps,scale\n"
@@ -38,7 +38,7 @@ def require_directory(directory: Path) -> None:
 
 
 def write_results(
-    directory: Path, run: Run, node_arrays: NodeArrays, summary: Mapping[str, Any], *, spreads: bool = False
+    directory: Path, run: TraceRun, node_arrays: NodeArrays, summary: Mapping[str, Any], *, spreads: bool = False
 ) -> None:
     """Write jobs.csv, cycles.csv and summary.json; each appears whole, and none before all are on the disk.
 
@@ -78,7 +78,7 @@ def write_files(directory: Path, texts: Mapping[str, Iterable[str]]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def _job_lines(run: Run, names: Sequence[str], *, spreads: bool) -> Iterator[str]:
+def _job_lines(run: TraceRun, names: Sequence[str], *, spreads: bool) -> Iterator[str]:
     """Ways and bandwidth are empty where a job demands none, the scale where the policy uses none."""
     records = run.records
     sizes = [[_size(each, spreads=spreads) for each in of_kind] for of_kind in records.choices]
@@ -106,7 +106,7 @@ def _as_text(seconds: NDArray[Any]) -> NDArray[Any]:
     return np.array([int(each) if each.is_integer() else round(each, 9) for each in seconds.tolist()], dtype=object)
 
 
-def _cycle_lines(run: Run) -> Iterator[str]:
+def _cycle_lines(run: TraceRun) -> Iterator[str]:
     winners: dict[int, str] = {}
     for time_s, waiting, started, chosen, bits in zip(*(each.tolist() for each in run.cycles), strict=True):
         if bits not in winners:

@@ -28,7 +28,7 @@ class Cycles(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Run:
+class TraceRun:
     """The jobs in the order of the records; `choice` is the position of a job's alternative among those of its kind.
 
     A job on one node has it in `place`, a job on several has its nodes in `spread` from `place` on. Moments are

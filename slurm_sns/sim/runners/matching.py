@@ -8,7 +8,7 @@ from slurm_sns.sim.engine.matching import Matcher, Simulation
 from slurm_sns.sim.progress.progress import Progress
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.request import SimulationRequest
-from slurm_sns.sim.results.run import Run
+from slurm_sns.sim.results.run import TraceRun
 from slurm_sns.sim.runners.replay import (
     Replay,
     ReportProgress,
@@ -47,7 +47,7 @@ def match(
     asked: SimulationRequest,
     report: ReportProgress,
     progress: Callable[[], Progress] | None = None,
-) -> Run:
+) -> TraceRun:
     """Replay the trace by the compiled loop; by the event engine, with `progress`, what the kernel does not hold."""
     policy = portfolio_of(asked)
     if not is_compiled(node_arrays, policy.rules, records):
@@ -72,7 +72,7 @@ def match_plainly(
     *,
     scheduler: Matcher,
     progress: Progress | None,
-) -> Run:
+) -> TraceRun:
     """Replay the trace by the event engine; without a progress model jobs run as long as the trace says."""
     rules = portfolio_of(asked).rules
     simulation = Simulation(

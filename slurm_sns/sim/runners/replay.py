@@ -18,7 +18,7 @@ from slurm_sns.policies.rescheduling.parameters import RESCHEDULING
 from slurm_sns.sim.request import SimulationRequest, SpreadingRequest
 from slurm_sns.sim.results.metrics import Metrics, measure
 from slurm_sns.sim.results.result_files import write_results
-from slurm_sns.sim.results.run import Run
+from slurm_sns.sim.results.run import TraceRun
 from slurm_sns.sim.traces.fluid_csv import has_tasks
 from slurm_sns.sim.traces.pools_csv import has_pools
 from slurm_sns.sim.traces.program_trace import ProgramTrace
@@ -58,7 +58,7 @@ Runner = Callable[[str, str, SimulationRequest, float, int | None], Replay]
 
 
 def result_of(
-    run: Run, node_arrays: NodeArrays, more: Callable[[], dict[str, Any]] = dict, *, spreads: bool = False
+    run: TraceRun, node_arrays: NodeArrays, more: Callable[[], dict[str, Any]] = dict, *, spreads: bool = False
 ) -> Result:
     """The result of jobs that have whole cores; `spreads`: the policy uses scale factors."""
     return Result(
@@ -87,7 +87,7 @@ def is_compiled(node_arrays: NodeArrays, rules: Rules, records: TraceArrays) -> 
     return used <= KEYS.keys() and kernel_holds(node_arrays, used, rules.beta)
 
 
-def spreading_summary(trace: ProgramTrace, run: Run, spreading: SpreadingRequest) -> dict[str, Any]:
+def spreading_summary(trace: ProgramTrace, run: TraceRun, spreading: SpreadingRequest) -> dict[str, Any]:
     """The entries that the summary has for policies that spread only."""
     parameters, jobs = spreading.parameters, len(trace.records)
     return {

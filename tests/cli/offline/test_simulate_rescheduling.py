@@ -148,16 +148,14 @@ def test_jobs_out_of_order_are_noted(tmp_path, runner):
 
 
 def test_ended_jobs_are_counted_while_it_runs(tmp_path, mocker):
-    from slurm_sns.cli.offline import engines
-    from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
-    from slurm_sns.sim.traces.nodes_csv import read_site
+    from slurm_sns.cli.offline.requested import SpreadingOptions, requested
+    from slurm_sns.sim.runners.pools import pools
 
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "t.csv").write_text(HEADER + JOBS)
-    site = read_site(str(tmp_path / "nodes.csv"))
-    read = engines.read_pool_replay(
-        str(tmp_path / "t.csv"), site, ReschedulingParameters(), load_factor=1.0, limit=None
-    )
+    options = SpreadingOptions(None, None, None, 0)
+    asked = requested("rescheduling", {}, options, None, interval_s=None, age_limit_s=None)
+    read = pools(str(tmp_path / "t.csv"), str(tmp_path / "nodes.csv"), asked, 1.0, None)
     report = mocker.Mock()
     read.run(report)
     assert report.call_args.args == (6,)
