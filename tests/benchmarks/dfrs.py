@@ -73,7 +73,7 @@ def of_kernel(snapshots: list[Instant]) -> dict[str, float]:
     """The times of the kernel alone."""
     ready = {id(at): instant.arrays_of(at) for at in snapshots}
     clock = DecisionMoment(float(NOW_S), False, 600.0, NOW_S + 600.0)
-    return milliseconds(lambda at: decide(DYNMCB8, ready[id(at)], np.arange(len(at.jobs)), clock), snapshots)
+    return milliseconds(lambda at: decide(DYNMCB8, ready[id(at)], clock), snapshots)
 
 
 def main() -> None:

@@ -56,30 +56,44 @@ class JobStates(NamedTuple):
     floor: Floats
 
 
-class Turns(NamedTuple):
-    """By job: whether it was submitted at this instant, whether its back-off ends, and whether it failed then."""
+class JobLists(NamedTuple):
+    """The jobs in the system: `running` has those that have nodes, in submit order, `waiting` the others, in any order.
 
-    is_new: Flags
-    is_due: Flags
+    `position` is by job: where it is among the waiting. `counts` are the lengths (RUNNING, WAITING, TURNS), and whether
+    a job has got or lost nodes since yields were set (CHANGED). `turns` are the jobs, in submit order, that were
+    submitted at this instant or whose back-off ends; `failed` is by job: whether it found no place in its turn.
+    """
+
+    running: Integers
+    waiting: Integers
+    position: Integers
+    counts: Integers
+    turns: Integers
     failed: Flags
+
+
+RUNNING, WAITING, TURNS, CHANGED = range(4)
 
 
 class Space(NamedTuple):
     """Working memory: kernels allocate nothing.
 
-    By node: `memory_left`, `cpu`, which is needed or left, and `tasks_on`, of the job that is placed. `packings`: two
-    packings that take turns. Lists of jobs: `by_priority`, `packed`, `running`, `lists`, `used`; `spare` is that of the
-    sort. By job: `required`, what a task requires of the CPU; `memory`, `left`, `used_by`: of a packing; `key`,
-    `other`: what jobs are sorted by; `paused`.
+    By node: `memory_left` and `cpu_needed` by the running jobs, which are kept up to date; `cpu`, which is left;
+    `tasks_on`, of the job that is placed. `by_room`: nodes. `packings`: two packings that take turns. Lists of jobs:
+    `by_priority`, `packed`, `raised`, `lists`, `used`; `spare` is that of the sort. By job: `required`, what a task
+    requires of the CPU; `memory`, `left`, `used_by`: of a packing; `key`, `other`: what jobs are sorted by; `paused_s`:
+    when the job was last paused for a newcomer.
     """
 
     memory_left: Floats
+    cpu_needed: Floats
     cpu: Floats
     tasks_on: Integers
+    by_room: Integers
     packings: NDArray[np.int32]
     by_priority: Integers
     packed: Integers
-    running: Integers
+    raised: Integers
     lists: Integers
     used: Integers
     spare: Integers
@@ -89,7 +103,7 @@ class Space(NamedTuple):
     used_by: Integers
     key: Floats
     other: Floats
-    paused: Flags
+    paused_s: Floats
 
 
 class FluidCluster(NamedTuple):
@@ -98,7 +112,7 @@ class FluidCluster(NamedTuple):
     capacity: NodeCapacity
     needs: FluidNeeds
     states: JobStates
-    turns: Turns
+    lists: JobLists
     space: Space
 
 
@@ -112,7 +126,7 @@ class DecisionMoment(NamedTuple):
 
 
 def cluster_of(capacity: NodeCapacity, needs: FluidNeeds) -> FluidCluster:
-    """These nodes and jobs before any job has nodes or a turn."""
+    """These nodes and jobs before any job is in the system."""
     count, places, nodes = len(needs.tasks), int(needs.tasks.sum()), len(capacity.cpu)
 
     def flags() -> Flags:
@@ -128,25 +142,27 @@ def cluster_of(capacity: NodeCapacity, needs: FluidNeeds) -> FluidCluster:
         capacity,
         needs,
         JobStates(np.zeros(places, np.int32), flags(), floats(), floats(), floats()),
-        Turns(flags(), flags(), flags()),
+        JobLists(integers(), integers(), integers(), np.zeros(4, np.int64), integers(), flags()),
         Space(
+            capacity.memory.copy(),
             np.zeros(nodes),
             np.zeros(nodes),
             np.zeros(nodes, np.int64),
+            np.arange(nodes),
             np.zeros((2, places), np.int32),
             integers(),
             integers(),
             integers(),
             integers(),
             integers(),
-            integers(),
+            np.zeros(max(count, nodes), np.int64),
             floats(),
             floats(),
             integers(),
             integers(),
             floats(),
             floats(),
-            flags(),
+            np.full(count, -np.inf),
         ),
     )
 

@@ -12,70 +12,90 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-A.
 
 import numpy as np
 
-from slurm_sns.policies.dfrs.fluid_arrays import FluidCluster, Integers, copy
+from slurm_sns.policies.dfrs.fluid_arrays import RUNNING, FluidCluster, Integers, copy
+from slurm_sns.policies.dfrs.job_lists import add_waiting, give_nodes, remove_waiting, take_nodes
+from slurm_sns.policies.dfrs.priority_kernel import sort_by_priority
+from slurm_sns.policies.dfrs.sort_kernel import sort_decreasing
 from slurm_sns.policies.placement.compiled import subroutine
 
 
 @subroutine
-def occupy(cluster: FluidCluster, jobs: Integers) -> None:
-    """Compute what the jobs hold: the memory left on each node, and the CPU that its tasks need."""
-    copy(cluster.space.memory_left, cluster.capacity.memory)
-    for at in range(len(cluster.space.cpu)):
-        cluster.space.cpu[at] = 0.0
-    for job in jobs:
-        if cluster.states.has_nodes[job]:
-            _put(cluster, job, 1.0)
-
-
-@subroutine
 def place(cluster: FluidCluster, job: int) -> bool:
-    """Place the job greedily; if a task finds no node, nothing changes and False is returned."""
-    needs, space = cluster.needs, cluster.space
+    """Place a waiting job greedily; False, and nothing changes, if a task finds no node."""
+    needs, space, at = cluster.needs, cluster.space, cluster.needs.first[job]
+    if not _fits(cluster, job, False):
+        return False
     for node in range(len(space.tasks_on)):
         space.tasks_on[node] = 0
-    is_placed = True
     for _ in range(needs.tasks[job]):
         best, lowest = -1, np.inf
-        for node in range(len(space.cpu)):
-            if needs.memory[job] <= space.memory_left[node]:
-                load = space.cpu[node] / cluster.capacity.cpu[node]
+        for node in range(len(space.tasks_on)):
+            on_it = space.tasks_on[node]
+            if needs.memory[job] <= space.memory_left[node] - on_it * needs.memory[job]:
+                load = (space.cpu_needed[node] + on_it * needs.cpu[job]) / cluster.capacity.cpu[node]
                 if load < lowest:
                     best, lowest = node, load
-        if best < 0:
-            is_placed = False
-            break
         space.tasks_on[best] += 1
-        _change(cluster, job, best, 1.0)
-    at = needs.first[job]
     for node in range(len(space.tasks_on)):
         for _ in range(space.tasks_on[node]):
-            if is_placed:
-                cluster.states.places[at] = node
-                at += 1
-            else:
-                _change(cluster, job, node, -1.0)
-    if is_placed:
-        cluster.states.has_nodes[job] = True
-    return is_placed
+            cluster.states.places[at] = node
+            at += 1
+    remove_waiting(cluster, job)
+    give_nodes(cluster, job)
+    return True
 
 
 @subroutine
-def make_room(cluster: FluidCluster, newcomer: int, running: Integers) -> None:
-    """Place the newcomer and mark in `space.paused` the jobs that were paused for it.
+def _fits(cluster: FluidCluster, job: int, are_sorted: bool) -> bool:
+    """Whether the nodes have memory for all tasks. O(nodes); if they are sorted by room, those with room only."""
+    need, tasks = cluster.needs.memory[job], cluster.needs.tasks[job]
+    for node in cluster.space.by_room:
+        left = cluster.space.memory_left[node]
+        if need <= left:
+            if tasks * need <= left:
+                return True
+            tasks -= np.int64(left / need)
+        elif are_sorted:
+            return False
+    return False
 
-    `running` are the jobs that have nodes, with the highest priority first.
+
+@subroutine
+def list_fitting(cluster: FluidCluster, jobs: Integers, listed: Integers, before_s: float) -> int:
+    """Write those of the jobs that wait and fit as things are to `listed`, which may be `jobs`; how many these are.
+
+    Jobs that were paused at `before_s` or later are left out.
     """
-    is_placed = place(cluster, newcomer)
-    marked = len(running)
+    space = cluster.space
+    sort_decreasing(space.by_room, space.memory_left, space.memory_left, space.spare)
+    count = 0
+    for job in jobs:
+        if not cluster.states.has_nodes[job] and space.paused_s[job] < before_s and _fits(cluster, job, True):
+            listed[count] = job
+            count += 1
+    return count
+
+
+@subroutine
+def make_room(cluster: FluidCluster, newcomer: int, now_s: float) -> None:
+    """Place the newcomer, and note in `space.paused_s` which jobs were paused for it."""
+    space = cluster.space
+    if place(cluster, newcomer):
+        return
+    running = space.by_priority[: cluster.lists.counts[RUNNING]]
+    copy(running, cluster.lists.running[: len(running)])
+    sort_by_priority(cluster, running, now_s)
+    marked, is_placed = len(running), False
     while not is_placed and marked:
         marked -= 1
-        _put(cluster, running[marked], -1.0)
+        take_nodes(cluster, running[marked])
         is_placed = place(cluster, newcomer)
     for job in running[marked:]:
         if _has_room(cluster, job):
-            _put(cluster, job, 1.0)
+            give_nodes(cluster, job)
         else:
-            cluster.space.paused[job] = True
+            add_waiting(cluster, job)
+            space.paused_s[job] = now_s
 
 
 @subroutine
@@ -91,18 +111,3 @@ def _has_room(cluster: FluidCluster, job: int) -> bool:
                 return False
             tasks = 0
     return True
-
-
-@subroutine
-def _put(cluster: FluidCluster, job: int, sign: float) -> None:
-    """Put the job's tasks on its places, or with a `sign` of -1 take them away."""
-    needs, states = cluster.needs, cluster.states
-    states.has_nodes[job] = sign > 0.0
-    for node in states.places[needs.first[job] : needs.end[job]]:
-        _change(cluster, job, node, sign)
-
-
-@subroutine
-def _change(cluster: FluidCluster, job: int, node: int, sign: float) -> None:
-    cluster.space.memory_left[node] -= sign * cluster.needs.memory[job]
-    cluster.space.cpu[node] += sign * cluster.needs.cpu[job]

@@ -7,9 +7,18 @@ import numpy as np
 
 from slurm_sns.model import Seconds, Share
 from slurm_sns.policies.dfrs.algorithms import Algorithm
-from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment, FluidCluster, cluster_of, job_needs, node_capacity
+from slurm_sns.policies.dfrs.fluid_arrays import (
+    CHANGED,
+    TURNS,
+    DecisionMoment,
+    FluidCluster,
+    cluster_of,
+    job_needs,
+    node_capacity,
+)
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
 from slurm_sns.policies.dfrs.instant_kernel import decide as decide_in_place
+from slurm_sns.policies.dfrs.job_lists import add_waiting, give_nodes
 
 
 class Instant(NamedTuple):
@@ -49,16 +58,20 @@ def arrays_of(at: Instant) -> FluidCluster:
         np.array([job.memory for job in at.jobs], np.float64),
     )
     cluster = cluster_of(capacity, needs)
-    states, turns = cluster.states, cluster.turns
+    states, lists = cluster.states, cluster.lists
     for position, job in enumerate(at.jobs):
         if job.nodes:
             begin = needs.first[position]
             states.places[begin : begin + job.tasks] = job.nodes
-            states.has_nodes[position] = True
+            give_nodes(cluster, position)
+        else:
+            add_waiting(cluster, position)
+            if job.id in at.newcomers or job.id in at.due:
+                lists.turns[lists.counts[TURNS]] = position
+                lists.counts[TURNS] += 1
         states.virtual_s[position] = float(job.virtual_s)
         states.floor[position] = float(at.floors.get(job.id, 0))
-        turns.is_new[position] = job.id in at.newcomers
-        turns.is_due[position] = job.id in at.due
+    lists.counts[CHANGED] = True
     return cluster
 
 
@@ -66,7 +79,7 @@ def decide(algorithm: Algorithm, at: Instant) -> YieldDecision:
     """The decision for this instant; yields are floats."""
     cluster = arrays_of(at)
     clock = DecisionMoment(float(at.now_s), at.is_run, float(at.period_s), float(at.next_run_s))
-    decide_in_place(algorithm, cluster, np.arange(len(at.jobs)), clock)
+    decide_in_place(algorithm, cluster, clock)
     needs, states = cluster.needs, cluster.states
     places, yields, floors = {}, {}, {}
     for position in np.flatnonzero(states.has_nodes).tolist():
@@ -75,5 +88,5 @@ def decide(algorithm: Algorithm, at: Instant) -> YieldDecision:
         yields[job.id] = float(states.cpu_yield[position])
         if algorithm.minimises_stretch:
             floors[job.id] = float(states.floor[position])
-    failed = frozenset(at.jobs[position].id for position in np.flatnonzero(cluster.turns.failed).tolist())
+    failed = frozenset(at.jobs[position].id for position in np.flatnonzero(cluster.lists.failed).tolist())
     return YieldDecision(places, yields, failed, floors)

@@ -15,8 +15,10 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-B. The 
 raises negative ones only, is our choice.
 """
 
-from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment, FluidCluster, Integers
+from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment, FluidCluster, Integers, copy
+from slurm_sns.policies.dfrs.job_lists import give_all_nodes
 from slurm_sns.policies.dfrs.mcb8_kernel import pack
+from slurm_sns.policies.dfrs.sort_kernel import sort_by_submit
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
 
 #: The yields that are tried, as numerators of this denominator: 1, 0.01, and the points of the bisection.
@@ -29,21 +31,23 @@ _TOLERANCE = 1e-9
 
 
 @entry_point
-def search_yield(cluster: FluidCluster, jobs: Integers, by_priority: Integers) -> tuple[int, int]:
-    """Pack the jobs, given in submit order, for the largest yield; those that are left out have no nodes.
+def search_yield(cluster: FluidCluster, by_priority: Integers) -> tuple[int, int]:
+    """Pack the jobs, given with the highest priority first, for the largest yield; all others have no nodes.
 
-    `by_priority` are the same jobs, with the highest priority first. Returns the numerator of the yield that was found,
-    0 if no job is left, and how many jobs were left out: the last ones of `by_priority`.
+    Returns the numerator of the yield that was found, 0 if no job is left, and how many jobs are packed: the first ones
+    of `by_priority`.
     """
-    too_many = _without_memory(cluster, jobs, by_priority)
-    left = cluster.space.packed[: len(jobs) - too_many]
-    for dropped in range(too_many, len(jobs)):
+    left = cluster.space.packed[: len(by_priority)]
+    copy(left, by_priority)
+    sort_by_submit(left, cluster.space.key, cluster.space.spare)
+    while len(left):
         found, row = _bisect_yield(cluster, left)
         if found:
             _take_over(cluster, left, row)
-            return found, dropped
-        left = left[: _leave_out(cluster, left, by_priority[len(jobs) - 1 - dropped])]
-    return 0, len(jobs)
+            return found, len(left)
+        left = left[: _leave_out(left, by_priority[len(left) - 1])]
+    _take_over(cluster, left, 0)
+    return 0, 0
 
 
 @subroutine
@@ -68,18 +72,20 @@ def _bisect_yield(cluster: FluidCluster, jobs: Integers) -> tuple[int, int]:
 
 
 @entry_point
-def search_stretch(cluster: FluidCluster, jobs: Integers, by_priority: Integers, clock: DecisionMoment) -> None:
+def search_stretch(cluster: FluidCluster, by_priority: Integers, clock: DecisionMoment) -> None:
     """Pack the jobs for the smallest estimated stretch; the yields that it asks for become the jobs' floors."""
-    too_many = _without_memory(cluster, jobs, by_priority)
-    left = cluster.space.packed[: len(jobs) - too_many]
-    for dropped in range(too_many, len(jobs)):
+    left = cluster.space.packed[: len(by_priority)]
+    copy(left, by_priority)
+    sort_by_submit(left, cluster.space.key, cluster.space.spare)
+    while len(left):
         found, row = _bisect_stretch(cluster, left, clock)
         if found > 0.0:
             _take_over(cluster, left, row)
             for job in left:
                 cluster.states.floor[job] = _yield_for(cluster, job, found, clock)
             return
-        left = left[: _leave_out(cluster, left, by_priority[len(jobs) - 1 - dropped])]
+        left = left[: _leave_out(left, by_priority[len(left) - 1])]
+    _take_over(cluster, left, 0)
 
 
 @subroutine
@@ -122,35 +128,8 @@ def _yield_for(cluster: FluidCluster, job: int, stretch: float, clock: DecisionM
 
 
 @subroutine
-def _without_memory(cluster: FluidCluster, jobs: Integers, by_priority: Integers) -> int:
-    """Write the jobs whose memory together the nodes have to `space.packed`; how many are left out at once.
-
-    No packing of more jobs succeeds, so that the searches for them, which all fail, are not made.
-    """
-    needs, states, space = cluster.needs, cluster.states, cluster.space
-    memory = 0.0
-    for job in jobs:
-        memory += needs.memory[job] * needs.tasks[job]
-        space.left[job] = needs.tasks[job]
-    dropped = 0
-    while memory > cluster.capacity.all_memory:
-        worst = by_priority[len(jobs) - 1 - dropped]
-        memory -= needs.memory[worst] * needs.tasks[worst]
-        states.has_nodes[worst] = False
-        space.left[worst] = 0
-        dropped += 1
-    count = 0
-    for job in jobs:
-        if space.left[job]:
-            space.packed[count] = job
-            count += 1
-    return dropped
-
-
-@subroutine
-def _leave_out(cluster: FluidCluster, jobs: Integers, dropped: int) -> int:
-    """Take one of the jobs away, which gets no nodes; the number of those that are left."""
-    cluster.states.has_nodes[dropped] = False
+def _leave_out(jobs: Integers, dropped: int) -> int:
+    """Take one of the jobs away; the number of those that are left."""
     count = 0
     for job in jobs:
         if job != dropped:
@@ -161,9 +140,8 @@ def _leave_out(cluster: FluidCluster, jobs: Integers, dropped: int) -> int:
 
 @subroutine
 def _take_over(cluster: FluidCluster, jobs: Integers, row: int) -> None:
-    """Give these jobs the places of a packing."""
-    needs, states = cluster.needs, cluster.states
+    """Give these jobs the places of a packing, and all others none."""
     for job in jobs:
-        for place in range(needs.first[job], needs.end[job]):
-            states.places[place] = cluster.space.packings[row, place]
-        states.has_nodes[job] = True
+        for place in range(cluster.needs.first[job], cluster.needs.end[job]):
+            cluster.states.places[place] = cluster.space.packings[row, place]
+    give_all_nodes(cluster, jobs)

@@ -18,6 +18,14 @@ def sort_decreasing(jobs: Integers, key: Floats, other: Floats, spare: Integers)
 
 
 @subroutine
+def sort_by_submit(jobs: Integers, key: Floats, spare: Integers) -> None:
+    """Sort the jobs by number, which is their order of submission; `key` is working memory."""
+    for job in jobs:
+        key[job] = -float(job)
+    sort_decreasing(jobs, key, key, spare)
+
+
+@subroutine
 def _merge(  # noqa: PLR0917  compiled functions have no keyword-only arguments
     jobs: Integers, key: Floats, other: Floats, spare: Integers, begin: int, middle: int, end: int
 ) -> None:

@@ -20,54 +20,42 @@ from slurm_sns.policies.placement.compiled import subroutine
 
 
 @subroutine
-def equal_yield(cluster: FluidCluster, jobs: Integers) -> float:
+def equal_yield(cluster: FluidCluster) -> float:
     """The largest yield that all of the jobs that have nodes can have."""
-    needs, states = cluster.needs, cluster.states
-    needed, capacity = cluster.space.cpu, cluster.capacity.cpu
-    for at in range(len(needed)):
-        needed[at] = 0.0
-    for job in jobs:
-        if states.has_nodes[job]:
-            for node in states.places[needs.first[job] : needs.end[job]]:
-                needed[node] += needs.cpu[job]
     highest = 1.0
-    for node in range(len(needed)):
-        highest = max(highest, needed[node] / capacity[node])
+    for node in range(len(cluster.capacity.cpu)):
+        highest = max(highest, cluster.space.cpu_needed[node] / cluster.capacity.cpu[node])
     return 1.0 / highest
 
 
 @subroutine
 def slice_time(cluster: FluidCluster, jobs: Integers) -> None:
-    """Set the yields of gang scheduling; `space.cpu` must hold the CPU that is needed on each node."""
+    """Set the yields of gang scheduling of these jobs, which have nodes."""
     needs, states = cluster.needs, cluster.states
     for job in jobs:
-        if states.has_nodes[job]:
-            slices = 1.0
-            for node in states.places[needs.first[job] : needs.end[job]]:
-                slices = max(slices, np.ceil(cluster.space.cpu[node] / cluster.capacity.cpu[node]))
-            states.cpu_yield[job] = 1.0 / slices
+        slices = 1.0
+        for node in states.places[needs.first[job] : needs.end[job]]:
+            slices = max(slices, np.ceil(cluster.space.cpu_needed[node] / cluster.capacity.cpu[node]))
+        states.cpu_yield[job] = 1.0 / slices
 
 
 @subroutine
 def raise_yields(cluster: FluidCluster, jobs: Integers, is_weighted: bool, next_run_s: float) -> None:
-    """Raise the yields of the jobs that have nodes, those first that need the least CPU over all their tasks.
+    """Raise the yields of these jobs, which have nodes: those first that need the least CPU over all their tasks.
 
     If `is_weighted` their needs are multiplied by their flow time at the next run. The jobs are in submit order.
     """
     needs, states, space = cluster.needs, cluster.states, cluster.space
     copy(space.cpu, cluster.capacity.cpu)
-    count = 0
+    raised = space.raised[: len(jobs)]
     for job in jobs:
-        if states.has_nodes[job]:
-            for node in states.places[needs.first[job] : needs.end[job]]:
-                space.cpu[node] -= needs.cpu[job] * states.cpu_yield[job]
-            weight = next_run_s - needs.submit_s[job] if is_weighted else 1.0
-            space.key[job] = -needs.cpu[job] * needs.tasks[job] * weight
-            space.running[count] = job
-            count += 1
-    running = space.running[:count]
-    sort_decreasing(running, space.key, space.key, space.spare)
-    for job in running:
+        for node in states.places[needs.first[job] : needs.end[job]]:
+            space.cpu[node] -= needs.cpu[job] * states.cpu_yield[job]
+        weight = next_run_s - needs.submit_s[job] if is_weighted else 1.0
+        space.key[job] = -needs.cpu[job] * needs.tasks[job] * weight
+    copy(raised, jobs)
+    sort_decreasing(raised, space.key, space.key, space.spare)
+    for job in raised:
         _raise(cluster, job)
 
 

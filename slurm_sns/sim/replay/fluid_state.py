@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slurm_sns.policies.dfrs.fluid_arrays import Flags, Floats, FluidCluster, Integers, Places
+from slurm_sns.policies.dfrs.fluid_arrays import RUNNING, Flags, Floats, FluidCluster, Integers, Places
 from slurm_sns.policies.placement.compiled import subroutine
 
 NANOSECONDS = 1_000_000_000
@@ -16,7 +16,7 @@ NANOSECONDS = 1_000_000_000
 NEVER = 1 << 62
 #: The last moment that is simulated, 146 years; a job that would end later ends then in the forecast.
 LAST_NS = NEVER - 1
-NOW_NS, SUBMITTED, IN_SYSTEM = range(3)
+NOW_NS, SUBMITTED, END_NS, CAPS_NS, RETRIES = range(5)
 
 
 class FluidTimes(NamedTuple):
@@ -77,9 +77,9 @@ class FluidPace(NamedTuple):
 class FluidReplay(NamedTuple):
     """A replay: the nodes and jobs, which are in submit order, and what happens to them.
 
-    `cursor` is where the replay stands: NOW_NS, SUBMITTED, the jobs that have been submitted, and IN_SYSTEM, those of
-    them that have not ended; `system` begins with these. `places` and `had_nodes` are where jobs were before a
-    decision.
+    `cursor` is where the replay stands: NOW_NS, SUBMITTED, the jobs that have been submitted, END_NS and CAPS_NS, when
+    a job ends next and when new caps count, and RETRIES, how many jobs are on `retries`, a heap of those that will be
+    tried again. `before`, `places` and `had_nodes` are the jobs that had nodes before a decision, and where they were.
     """
 
     cluster: FluidCluster
@@ -88,20 +88,19 @@ class FluidReplay(NamedTuple):
     settings: FluidSettings
     pace: FluidPace
     cursor: Integers
-    system: Integers
+    retries: Integers
+    before: Integers
     places: Places
     had_nodes: Flags
 
 
 @subroutine
-def advance(replay: FluidReplay, system: Integers, now_ns: int, next_ns: int) -> None:
-    """Add what the jobs do until the next instant."""
+def advance(replay: FluidReplay, now_ns: int, next_ns: int) -> None:
+    """Add what the running jobs do until the next instant."""
     cluster, pace = replay.cluster, replay.pace
     last_submit_ns = replay.times.submit_ns[len(replay.times.submit_ns) - 1]
     counted_s = max(min(next_ns, last_submit_ns) - now_ns, 0) / NANOSECONDS
-    for job in system:
-        if not cluster.states.has_nodes[job]:
-            continue
+    for job in cluster.lists.running[: cluster.lists.counts[RUNNING]]:
         held = cluster.needs.tasks[job] * counted_s
         replay.counts.used[0] += held * cluster.needs.cpu[job] * pace.cap[job]
         replay.counts.used[1] += held * cluster.needs.memory[job]
@@ -114,46 +113,55 @@ def advance(replay: FluidReplay, system: Integers, now_ns: int, next_ns: int) ->
 
 
 @subroutine
-def set_rates(replay: FluidReplay, system: Integers, now_ns: int) -> None:
-    """Set the caps that count from now on, how fast each job advances with them, and so when it ends."""
+def set_rates(replay: FluidReplay, some_left: bool, now_ns: int) -> None:
+    """Set the caps that count from now on, and how fast each job advances with them.
+
+    `some_left`: jobs have lost their nodes now. Their caps are set anew when those of others are.
+    """
     cluster, pace, apply_ns = replay.cluster, replay.pace, replay.settings.apply_ns
     states, needs, load = cluster.states, cluster.needs, cluster.space.cpu
-    for job in system:
-        if not apply_ns or now_ns % apply_ns == 0 or not replay.had_nodes[job]:
+    running = cluster.lists.running[: cluster.lists.counts[RUNNING]]
+    is_time = not apply_ns or now_ns % apply_ns == 0
+    some_differ = some_left and not is_time
+    for job in running:
+        if is_time or not replay.had_nodes[job]:
             pace.cap[job] = states.cpu_yield[job]
+        replay.had_nodes[job] = True
+        some_differ = some_differ or pace.cap[job] != states.cpu_yield[job]
+    replay.cursor[CAPS_NS] = (now_ns // apply_ns + 1) * apply_ns if some_differ else NEVER
     if apply_ns:
         for node in range(len(load)):
             load[node] = 0.0
-        for job in system:
-            if states.has_nodes[job]:
-                for node in states.places[needs.first[job] : needs.end[job]]:
-                    load[node] += pace.cap[job] * needs.cpu[job] / cluster.capacity.cpu[node]
-    for job in system:
+        for job in running:
+            for node in states.places[needs.first[job] : needs.end[job]]:
+                load[node] += pace.cap[job] * needs.cpu[job] / cluster.capacity.cpu[node]
+    for job in running:
         rate = pace.cap[job]
-        if apply_ns and states.has_nodes[job]:
+        if apply_ns:
             # Old and new caps together may exceed a node: the kernel then shares it in proportion to them.
             most = 1.0
             for node in states.places[needs.first[job] : needs.end[job]]:
                 most = max(most, load[node])
             rate /= most
         pace.rate[job] = min(rate * replay.settings.measured[job], 1.0)
-        _forecast(replay, job, now_ns)
 
 
 @subroutine
-def _forecast(replay: FluidReplay, job: int, now_ns: int) -> None:
-    """Set the end of the job as it is now."""
-    pace, settings, times = replay.pace, replay.settings, replay.times
-    times.end_ns[job] = NEVER
-    if replay.cluster.states.has_nodes[job]:
+def forecast(replay: FluidReplay, now_ns: int) -> None:
+    """Set the end of each running job as it is now."""
+    pace, settings, times, lists = replay.pace, replay.settings, replay.times, replay.cluster.lists
+    next_ns = NEVER
+    for job in lists.running[: lists.counts[RUNNING]]:
         left_s = max(settings.run_s[job] - pace.done_s[job], 0.0) / pace.rate[job]
         begin_ns = max(now_ns, times.penalty_ns[job])
-        times.end_ns[job] = LAST_NS
+        end_ns = LAST_NS
         if left_s < (LAST_NS - begin_ns) / NANOSECONDS:
-            times.end_ns[job] = begin_ns + np.int64(np.rint(left_s * NANOSECONDS))
+            end_ns = begin_ns + int(np.rint(left_s * NANOSECONDS))
         limit_s = settings.limit_s[job] - pace.wall_s[job]
-        if limit_s < (times.end_ns[job] - now_ns) / NANOSECONDS - 1e-6:
-            times.end_ns[job] = now_ns + np.int64(np.rint(max(limit_s, 0.0) * NANOSECONDS))
-            replay.counts.killed[job] = True
-        else:
-            replay.counts.killed[job] = False
+        is_killed = limit_s < (end_ns - now_ns) / NANOSECONDS - 1e-6
+        if is_killed:
+            end_ns = now_ns + int(np.rint(max(limit_s, 0.0) * NANOSECONDS))
+        replay.counts.killed[job] = is_killed
+        times.end_ns[job] = end_ns
+        next_ns = min(next_ns, end_ns)
+    replay.cursor[END_NS] = next_ns

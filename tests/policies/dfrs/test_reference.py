@@ -20,7 +20,7 @@ from slurm_sns.policies.dfrs import instant
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, DYNMCB8
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
 from slurm_sns.policies.dfrs.instant import Instant
-from slurm_sns.policies.dfrs.instant_kernel import sort_by_priority
+from slurm_sns.policies.dfrs.priority_kernel import choose_highest, sort_by_priority
 from slurm_sns.policies.dfrs.search_kernel import DENOMINATOR, search_yield
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
 from slurm_sns.sim.traces.fluid_trace import whole_nodes
@@ -93,8 +93,10 @@ def test_the_kernel_packs_every_instance_as_the_reference_does():
         cluster, jobs = instant.arrays_of(at), np.arange(len(at.jobs))
         by_priority = jobs.copy()
         sort_by_priority(cluster, by_priority, 0.0)
-        found, dropped = search_yield(cluster, jobs, by_priority)
-        left_out = [at.jobs[position].id for position in by_priority[len(jobs) - dropped :][::-1]]
+        highest = cluster.space.by_priority[: choose_highest(cluster, 0.0)]
+        assert highest.tolist() == by_priority[: len(highest)].tolist(), given["inst"]
+        found, packed = search_yield(cluster, highest)
+        left_out = [at.jobs[position].id for position in by_priority[packed:][::-1]]
         assert left_out == expected["dropped"], given["inst"]
         assert (str(Fraction(found, DENOMINATOR)) if found else None) == expected["y_search"], given["inst"]
         decided = instant.decide(DYNMCB8, at)
