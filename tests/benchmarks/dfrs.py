@@ -1,11 +1,15 @@
 """DFRS: the time of one allocation by MCB8 with its search, and of the replay of a trace.
 
-    python tests/benchmarks/dfrs.py [--snapshots 300] [--seed 1]
+    python tests/benchmarks/dfrs.py [--snapshots 300] [--seed 1] [--repeat 3]
 
 Prints JSON. `allocation` is for 102 jobs on 128 nodes, the largest of the paper, `large` for 1,000 active jobs on
 10,000 nodes: milliseconds of the compiled decision (search, packing, yields), the snapshot's arrays being there, and
 of all that a live cycle would do (`with_arrays`). `ratio` is that of the oracle's median to the kernel's, on
 smaller snapshots. `replay` is the time in seconds for 1,000 jobs of the paper's synthetic trace, by algorithm.
+
+`overload` is the replay of 2,500 to 20,000 jobs of that trace at 1.5 times what the nodes can do, so that most jobs
+wait: by algorithm and number of jobs, the median and the largest time in seconds of `--repeat` runs and their ratio to
+the median of the smallest size (8 would be linear for the largest), and the number of instants.
 """
 
 import argparse
@@ -14,6 +18,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +41,9 @@ from slurm_sns.sim.traces.fluid_trace import whole_nodes  # noqa: E402
 from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_NODES, paper_trace, scaled  # noqa: E402
 
 NOW_S = 100_000
+#: Jobs, and the work that they bring over what the nodes can do.
+SIZES = (2_500, 5_000, 10_000, 20_000)
+OVERLOAD = 1.5
 
 
 def snapshot(rng: np.random.Generator, jobs: int, nodes: int) -> Instant:
@@ -76,11 +84,32 @@ def of_kernel(snapshots: list[Instant]) -> dict[str, float]:
     return milliseconds(lambda at: decide(DYNMCB8, ready[id(at)], clock), snapshots)
 
 
+def overload(seed: int, repeat: int) -> dict[str, dict[int, dict[str, float]]]:
+    """How the time of a replay grows with the number of jobs, most of which wait."""
+    trace = scaled(paper_trace(np.random.default_rng(seed), jobs=SIZES[-1]), PAPER_NODES, OVERLOAD)
+    figures: dict[str, dict[int, dict[str, float]]] = {}
+    for name, algorithm in ALGORITHMS.items():
+        rows = figures[name] = {}
+        for size in SIZES:
+            names = ("identity", "submit_s", "run_s", "tasks", "cpu", "memory", "limit_s")
+            first = replace(trace, **{column: getattr(trace, column)[:size] for column in names})
+            took, instants = [], 0
+            for _ in range(repeat):
+                began = time.process_time()
+                instants = replay_fluid(whole_nodes(PAPER_NODES), first, algorithm).instants
+                took.append(time.process_time() - began)
+            median = float(np.median(took))
+            rows[size] = {"median_s": round(median, 3), "most_s": round(max(took), 3), "instants": instants}
+            rows[size]["ratio"] = round(median / rows[SIZES[0]]["median_s"], 1)
+    return figures
+
+
 def main() -> None:
     """Run all and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--snapshots", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--repeat", type=int, default=3)
     given = parser.parse_args()
     rng = np.random.default_rng(given.seed)
     paper = [snapshot(rng, 102, PAPER_NODES) for _ in range(given.snapshots)]
@@ -102,6 +131,7 @@ def main() -> None:
         "large_with_arrays_ms": milliseconds(lambda at: instant.decide(DYNMCB8, at), large),
         "ratio": round(oracle["median"] / kernel["median"], 1),
         "replay_s": replays,
+        "overload": overload(given.seed, given.repeat),
         "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
     }
     sys.stdout.write(json.dumps(figures, indent=2) + "\n")

@@ -33,7 +33,10 @@ class NodeCapacity(NamedTuple):
 
 
 class FluidNeeds(NamedTuple):
-    """By job, what never changes. The places of a job are those from its `first` up to its `end`."""
+    """By job, what never changes. The places of a job are those from its `first` up to its `end`.
+
+    Jobs of one `kind` have equally many tasks with equal memory needs.
+    """
 
     submit_s: Floats
     tasks: Integers
@@ -41,6 +44,7 @@ class FluidNeeds(NamedTuple):
     memory: Floats
     first: Integers
     end: Integers
+    kind: Integers
 
 
 class JobStates(NamedTuple):
@@ -59,9 +63,10 @@ class JobStates(NamedTuple):
 class JobLists(NamedTuple):
     """The jobs in the system: `running` has those that have nodes, in submit order, `waiting` the others, in any order.
 
-    `position` is by job: where it is among the waiting. `counts` are the lengths (RUNNING, WAITING, TURNS), and whether
-    a job has got or lost nodes since yields were set (CHANGED). `turns` are the jobs, in submit order, that were
-    submitted at this instant or whose back-off ends; `failed` is by job: whether it found no place in its turn.
+    `position` is by job: where it is among the waiting. `counts` are the lengths (RUNNING, WAITING, TURNS), whether a
+    job has got or lost nodes since yields were set (CHANGED), and how often waiting jobs were looked at (PASSES).
+    `turns` are the jobs, in submit order, that were submitted at this instant or whose back-off ends; `failed` is by
+    job: whether it found no place in its turn.
     """
 
     running: Integers
@@ -72,7 +77,7 @@ class JobLists(NamedTuple):
     failed: Flags
 
 
-RUNNING, WAITING, TURNS, CHANGED = range(4)
+RUNNING, WAITING, TURNS, CHANGED, PASSES = range(5)
 
 
 class Space(NamedTuple):
@@ -82,7 +87,8 @@ class Space(NamedTuple):
     `tasks_on`, of the job that is placed. `by_room`: nodes. `packings`: two packings that take turns. Lists of jobs:
     `by_priority`, `packed`, `raised`, `lists`, `used`; `spare` is that of the sort. By job: `required`, what a task
     requires of the CPU; `memory`, `left`, `used_by`: of a packing; `key`, `other`: what jobs are sorted by; `paused_s`:
-    when the job was last paused for a newcomer.
+    when the job was last paused for a newcomer. By kind: `fits`, whether jobs of it fit, in the pass over the waiting
+    jobs `seen`. `least`: the lowest priority that is looked at.
     """
 
     memory_left: Floats
@@ -104,6 +110,9 @@ class Space(NamedTuple):
     key: Floats
     other: Floats
     paused_s: Floats
+    least: Floats
+    seen: Integers
+    fits: Flags
 
 
 class FluidCluster(NamedTuple):
@@ -142,7 +151,7 @@ def cluster_of(capacity: NodeCapacity, needs: FluidNeeds) -> FluidCluster:
         capacity,
         needs,
         JobStates(np.zeros(places, np.int32), flags(), floats(), floats(), floats()),
-        JobLists(integers(), integers(), integers(), np.zeros(4, np.int64), integers(), flags()),
+        JobLists(integers(), integers(), integers(), np.zeros(5, np.int64), integers(), flags()),
         Space(
             capacity.memory.copy(),
             np.zeros(nodes),
@@ -163,6 +172,9 @@ def cluster_of(capacity: NodeCapacity, needs: FluidNeeds) -> FluidCluster:
             floats(),
             floats(),
             np.full(count, -np.inf),
+            np.zeros(1),
+            np.zeros(count, np.int64),
+            flags(),
         ),
     )
 
@@ -184,7 +196,8 @@ def node_capacity(cpu: Sequence[int], memory: Sequence[int]) -> NodeCapacity:
 def job_needs(submit_s: Floats, tasks: Integers, cpu: Floats, memory: Floats) -> FluidNeeds:
     """The needs of jobs, in submit order."""
     end: Integers = np.cumsum(tasks)
-    return FluidNeeds(submit_s, tasks, cpu, memory, end - tasks, end)
+    kind = np.unique(tasks + 1j * memory, return_inverse=True)[1].ravel()
+    return FluidNeeds(submit_s, tasks, cpu, memory, end - tasks, end, kind)
 
 
 @entry_point

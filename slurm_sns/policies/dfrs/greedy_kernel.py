@@ -12,7 +12,7 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-A.
 
 import numpy as np
 
-from slurm_sns.policies.dfrs.fluid_arrays import RUNNING, FluidCluster, Integers, copy
+from slurm_sns.policies.dfrs.fluid_arrays import PASSES, RUNNING, FluidCluster, Integers, copy
 from slurm_sns.policies.dfrs.job_lists import add_waiting, give_nodes, remove_waiting, take_nodes
 from slurm_sns.policies.dfrs.priority_kernel import sort_by_priority
 from slurm_sns.policies.dfrs.sort_kernel import sort_decreasing
@@ -64,13 +64,18 @@ def _fits(cluster: FluidCluster, job: int, are_sorted: bool) -> bool:
 def list_fitting(cluster: FluidCluster, jobs: Integers, listed: Integers, before_s: float) -> int:
     """Write those of the jobs that wait and fit as things are to `listed`, which may be `jobs`; how many these are.
 
-    Jobs that were paused at `before_s` or later are left out.
+    Jobs that were paused at `before_s` or later are left out. O(jobs + kinds of them * nodes with memory left).
     """
-    space = cluster.space
+    space, states, counts = cluster.space, cluster.states, cluster.lists.counts
+    counts[PASSES] += 1
     sort_decreasing(space.by_room, space.memory_left, space.memory_left, space.spare)
     count = 0
     for job in jobs:
-        if not cluster.states.has_nodes[job] and space.paused_s[job] < before_s and _fits(cluster, job, True):
+        kind = cluster.needs.kind[job]
+        if space.seen[kind] != counts[PASSES]:
+            space.seen[kind] = counts[PASSES]
+            space.fits[kind] = _fits(cluster, job, True)
+        if space.fits[kind] and not states.has_nodes[job] and space.paused_s[job] < before_s:
             listed[count] = job
             count += 1
     return count

@@ -9,7 +9,7 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section III.
 
 import numpy as np
 
-from slurm_sns.policies.dfrs.fluid_arrays import RUNNING, WAITING, FluidCluster, Integers, copy
+from slurm_sns.policies.dfrs.fluid_arrays import RUNNING, WAITING, FluidCluster, Integers
 from slurm_sns.policies.dfrs.heap_kernel import order_heap, pop
 from slurm_sns.policies.dfrs.sort_kernel import sort_by_submit, sort_decreasing
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
@@ -18,6 +18,10 @@ from slurm_sns.policies.placement.compiled import entry_point, subroutine
 _ROUNDING = 1e-12
 #: Shorter flow times count as this much, as in the bounded stretch.
 _SHORTEST_FLOW_S = 30.0
+#: Priorities that differ by this factor are not equal, not even through ten million others between them.
+_ABOVE = 1.0 + 1e-5
+#: When more jobs than _MOST_SPARE * (chosen ones + _FEW) have the least priority, it is raised to leave _SPARE * that.
+_MOST_SPARE, _SPARE, _FEW = 10, 3, 16
 
 
 @entry_point
@@ -44,18 +48,46 @@ def sort_by_priority(cluster: FluidCluster, jobs: Integers, now_s: float) -> Non
 def choose_highest(cluster: FluidCluster, now_s: float) -> int:
     """Write the jobs of the highest priority for which the nodes have memory to `space.by_priority`; how many.
 
-    No packing of more jobs succeeds, so that the searches for them, which all fail, are not made. O(jobs in the
-    system): their priorities all change with the time, and lie close together where jobs take turns.
+    No packing of more jobs succeeds, so that the searches for them, which all fail, are not made. Jobs of a priority
+    below `space.least`, which mostly are nearly all, are not ordered. They are compared with it, each time: all
+    priorities change with the time, and lie close together where jobs take turns.
     """
     lists, space = cluster.lists, cluster.space
-    running, waiting = lists.running[: lists.counts[RUNNING]], lists.waiting[: lists.counts[WAITING]]
-    heap = space.lists[: len(running) + len(waiting)]
-    copy(heap, running)
-    copy(heap[len(running) :], waiting)
-    for job in heap:
-        space.key[job] = -priority(cluster, job, now_s)
-    order_heap(heap, space.key)
-    count, memory = 0, 0.0
+    everyone = lists.counts[RUNNING] + lists.counts[WAITING]
+    while True:
+        count = _list_from_least(cluster, lists.running[: lists.counts[RUNNING]], 0, now_s)
+        count = _list_from_least(cluster, lists.waiting[: lists.counts[WAITING]], count, now_s)
+        heap = space.lists[:count]
+        order_heap(heap, space.key)
+        chosen, ordered = _pop_highest(cluster, heap)
+        # Nearly equal priorities count as equal; the last ones taken must have none of these below the least.
+        is_sure = chosen < ordered and -space.key[space.by_priority[ordered - 1]] > space.least[0] * _ABOVE
+        if is_sure or count == everyone:
+            break
+        space.least[0] = 0.0
+    if count > _MOST_SPARE * (chosen + _FEW):
+        for at in range(count - ordered, count - min(count, ordered + _SPARE * (chosen + _FEW)), -1):
+            space.least[0] = -space.key[pop(heap, at, space.key)]
+    return chosen
+
+
+@subroutine
+def _list_from_least(cluster: FluidCluster, jobs: Integers, count: int, now_s: float) -> int:
+    """Add the jobs with at least the least priority to the `count` first of `space.lists`; a negative key is first."""
+    space, virtual_s, submit_s = cluster.space, cluster.states.virtual_s, cluster.needs.submit_s
+    least = space.least[0] / _ABOVE
+    for job in jobs:
+        if max(_SHORTEST_FLOW_S, now_s - submit_s[job]) >= least * (virtual_s[job] * virtual_s[job]):
+            space.key[job] = -priority(cluster, job, now_s)
+            space.lists[count] = job
+            count += 1
+    return count
+
+
+@subroutine
+def _pop_highest(cluster: FluidCluster, heap: Integers) -> tuple[int, int]:
+    """Write jobs from the heap to `space.by_priority`; for how many of these the nodes have memory, and how many."""
+    space, count, memory = cluster.space, 0, 0.0
     while count < len(heap):
         begin, last = count, space.key[heap[0]]
         while count < len(heap) and -space.key[heap[0]] >= -last * (1.0 - _ROUNDING):
@@ -67,8 +99,8 @@ def choose_highest(cluster: FluidCluster, now_s: float) -> int:
         for at, job in enumerate(equal):
             memory += cluster.needs.memory[job] * cluster.needs.tasks[job]
             if memory > cluster.capacity.all_memory:
-                return begin + at
-    return count
+                return begin + at, count
+    return count, count
 
 
 @subroutine

@@ -4,6 +4,10 @@ An instant is one moment at which something happens: first jobs end, then newcom
 then the kernel decides once. Between two instants rates do not change, so that ends are computed and no time step is
 needed. Moments are whole nanoseconds: ends that should fall together do, whatever the rounding errors.
 
+An instant costs O(running jobs and their tasks), as each of them advances, and what the algorithm looks at. In overload
+the number of instants may grow faster than that of jobs: under GREEDY each waiting job's attempts are instants, one in
+4,096 s at least.
+
 Source: Dynamic fractional resource scheduling (IPDPS 2010), section IV-A.
 """
 
