@@ -18,7 +18,7 @@ from slurm_sns.policies.dfrs.fluid_arrays import (
 )
 from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
 from slurm_sns.policies.dfrs.instant_kernel import decide as decide_in_place
-from slurm_sns.policies.dfrs.job_lists import add_waiting, give_nodes
+from slurm_sns.policies.dfrs.job_lists import list_all
 
 
 class Instant(NamedTuple):
@@ -63,14 +63,13 @@ def arrays_of(at: Instant) -> FluidCluster:
         if job.nodes:
             begin = needs.first[position]
             states.places[begin : begin + job.tasks] = job.nodes
-            give_nodes(cluster, position)
-        else:
-            add_waiting(cluster, position)
-            if job.id in at.newcomers or job.id in at.due:
-                lists.turns[lists.counts[TURNS]] = position
-                lists.counts[TURNS] += 1
+            states.has_nodes[position] = True
+        elif job.id in at.newcomers or job.id in at.due:
+            lists.turns[lists.counts[TURNS]] = position
+            lists.counts[TURNS] += 1
         states.virtual_s[position] = float(job.virtual_s)
         states.floor[position] = float(at.floors.get(job.id, 0))
+    list_all(cluster)
     lists.counts[CHANGED] = True
     return cluster
 

@@ -10,6 +10,16 @@ from slurm_sns.policies.placement.compiled import entry_point, subroutine
 
 
 @entry_point
+def list_all(cluster: FluidCluster) -> None:
+    """Add all jobs, none of which may be on a list yet, to that on which `has_nodes` says that they are."""
+    for job in range(len(cluster.needs.tasks)):
+        if cluster.states.has_nodes[job]:
+            give_nodes(cluster, job)
+        else:
+            add_waiting(cluster, job)
+
+
+@subroutine
 def add_waiting(cluster: FluidCluster, job: int) -> None:
     """Add a job that has no nodes."""
     lists = cluster.lists
@@ -28,7 +38,7 @@ def remove_waiting(cluster: FluidCluster, job: int) -> None:
     lists.position[last] = lists.position[job]
 
 
-@entry_point
+@subroutine
 def give_nodes(cluster: FluidCluster, job: int) -> None:
     """Give a job that is on no list its places. O(running jobs + its tasks)."""
     lists = cluster.lists

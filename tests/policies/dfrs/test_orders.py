@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from slurm_sns.policies.dfrs.fluid_arrays import RUNNING, WAITING, cluster_of, job_needs, node_capacity
 from slurm_sns.policies.dfrs.heap_kernel import order_heap, pop, push
-from slurm_sns.policies.dfrs.job_lists import add_waiting, give_nodes, remove_waiting, take_nodes
+from slurm_sns.policies.dfrs.job_lists import add_waiting, give_nodes, list_all, remove_waiting, take_nodes
 from slurm_sns.policies.dfrs.priority_kernel import choose_highest, first_by_priority, sort_by_priority
 from slurm_sns.policies.placement.compiled import entry_point
 
@@ -58,11 +58,8 @@ def cluster_with(jobs, nodes=4, running=()):
     needs = job_needs(np.zeros(len(jobs)), tasks.astype(np.int64), np.full(len(jobs), 1.0), memory.astype(np.float64))
     cluster = cluster_of(node_capacity([100] * nodes, [100] * nodes), needs)
     cluster.states.virtual_s[:] = had_s
-    for job in range(len(jobs)):
-        if job in running:
-            give_nodes(cluster, job)
-        else:
-            add_waiting(cluster, job)
+    cluster.states.has_nodes[[job for job in running if job < len(jobs)]] = True
+    list_all(cluster)
     return cluster
 
 
