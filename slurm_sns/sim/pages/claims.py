@@ -18,8 +18,9 @@
       - {text: "{{ pool }}: few wait", measure: "%", of: "waiting {{ pool }}", high: 5}
 
 `where`, `text`, `measure`, `of` and `group` are templates; bounds, `printed`, `if`, `input`, `difference` and the lists
-of `for` are expressions (both Jinja). Names are those of `data`, of the loops, and of the fields that the run gives. An
-entry with `parts` is one claim of several parts, one with `use: NAME` has the claims of that name in `families`.
+of `for` are expressions (both Jinja). Names are those of `data`, of the loops, and of the fields that the run gives; `of`
+may also name the claim's `measure`. An entry with `parts` is one claim of several parts, one with `use: NAME` has the
+claims of that name in `families`.
 """
 
 import difflib
@@ -166,7 +167,7 @@ class PageClaims:
         return self.content.families[name]
 
     def _claim(self, said: Mapping[str, Any], scope: Mapping[str, Any], quantities: Mapping[str, Quantity]) -> Claim:
-        texts = {name: _text(said.get(name, ""), scope) for name in _TEXTS}
+        texts = {name: _text(said.get(name, ""), scope) for name in _TEXTS if name != "of"}
         values = {name: _value(said.get(name), scope) for name in _VALUES}
         if (reads := said.get("reads")) is not None:
             name, given = next(iter(reads.items())) if isinstance(reads, dict) else (reads, None)
@@ -179,7 +180,7 @@ class PageClaims:
                     values[key] = _value(getattr(reading, key), scope)
             if reading.told:
                 texts["text"] += f" ({_text(reading.told, {**scope, **values})})"
-        of = texts.pop("of")
+        of = _text(said.get("of", ""), {"measure": texts["measure"], **scope})
         if of not in quantities:
             nearest = difflib.get_close_matches(of, quantities, cutoff=0)
             raise ValueError(f"quantity '{of}' is unknown; nearest: {', '.join(nearest)}")

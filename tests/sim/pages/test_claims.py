@@ -49,6 +49,11 @@ def test_a_later_loop_may_use_the_names_of_an_earlier_one(written):
     assert [claim.text for claim in judged(claims, pairs=["ab", "c"])] == ["a", "b", "c"]
 
 
+def test_the_name_of_a_quantity_may_contain_the_claims_measure(written):
+    claims = written("claims: [{of: 'wa{{ measure }}', low: 0, claims: [{text: few wait, measure: its}]}]")
+    assert [(claim.measure, claim.found.mean) for claim in judged(claims)] == [("its", 2)]
+
+
 def test_what_a_block_says_its_claims_say_unless_they_say_something_else(written):
     claims = written(
         """
