@@ -1,0 +1,129 @@
+"""Time each decision of DYNMCB8 on the unscaled traces, and draw the times against the number of jobs.
+
+The simulation of any policy runs the traces. At each decision the compiled kernel is timed on the jobs and nodes as
+they are then: the search for the largest yield, with its packings, and the yields of all jobs. The times are CPU times
+of this machine; how many jobs there are at each decision does not depend on it.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, Algorithm
+from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment
+from slurm_sns.policies.dfrs.instant import Instant, YieldDecision, arrays_of
+from slurm_sns.policies.dfrs.instant_kernel import decide as decide_in_place
+from slurm_sns.policies.dfrs.policy import Dfrs
+from slurm_sns.sim.engine.planned import PlannedSimulation
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.dfrs import (
+    DYNMCB8,
+    UNSCALED,
+    Replicates,
+    jackknife,
+    ratio,
+    replicates,
+    results,
+    seeds_of,
+    trace_of,
+    units_of,
+)
+from slurm_sns.sim.pages.judge import Quantity
+from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.running import Options, Piece
+from slurm_sns.sim.traces.fluid_trace import FluidTrace, whole_nodes
+from slurm_sns.sim.traces.trace import Trace, TraceJob
+
+#: [jobs, observations, seconds in total, seconds at most], by number of jobs.
+Timed = Sequence[Sequence[float]]
+
+
+def run(options: Options, data: Mapping[str, Any]) -> PageResults:
+    """Time the decisions and draw the figure."""
+    units = units_of(UNSCALED, seeds_of(options))
+    found = results(options, [units], timed, "dfrs-time")
+    of_traces = [found[instance] for [instance] in units]
+    by_jobs = merged(of_traces)
+    jobs, _, mean_s, largest_s = np.array(by_jobs).T
+    lines = {"mean": (jobs, 1000 * mean_s), "largest": (jobs, 1000 * largest_s)}
+    figures.curves(options.out, "times", {"": lines}, ("jobs in the system", "ms"))
+    table = DataTable("times", ("jobs", "observations", "mean_s", "largest_s"), by_jobs)
+    return PageResults(measured(of_traces, data["small"]), [table], seeds=options.seeds)
+
+
+def timed(piece: Piece) -> list[list[float]]:
+    """The decisions on one trace, by the number of jobs in the system, as `Timed`."""
+    trace, nodes = trace_of(piece)
+    policy = TimedDfrs(ALGORITHMS[DYNMCB8])
+    PlannedSimulation(whole_nodes(nodes), as_values(trace), policy, penalty_s=int(piece[-1])).run()
+    by_jobs: dict[int, list[float]] = {}
+    for jobs, took_s in policy.seen:
+        by_jobs.setdefault(jobs, []).append(took_s)
+    return [[jobs, len(times), sum(times), max(times)] for jobs, times in sorted(by_jobs.items())]
+
+
+class TimedDfrs(Dfrs):
+    """DFRS; `seen` has of each decision the number of jobs and the kernel's CPU time in seconds."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        """Start without decisions."""
+        super().__init__(algorithm)
+        self.seen: list[tuple[int, float]] = []
+
+    def decide(self, at: Instant) -> YieldDecision:
+        """The decision, which is made twice: the first time the kernel may have to be compiled or loaded."""
+        decided = super().decide(at)
+        cluster, jobs = arrays_of(at), np.arange(len(at.jobs))
+        clock = DecisionMoment(float(at.now_s), at.is_run, float(at.period_s), float(at.next_run_s))
+        began = time.thread_time()
+        decide_in_place(self.algorithm, cluster, jobs, clock)
+        self.seen.append((len(jobs), time.thread_time() - began))
+        return decided
+
+
+def as_values(trace: FluidTrace) -> Trace:
+    """The trace as the simulation of any policy reads it."""
+    columns = (trace.identity, trace.submit_s, trace.run_s, trace.tasks, trace.cpu, trace.memory)
+    return Trace(
+        tuple(
+            TraceJob(Job(identity, submit_s, (Alternative(tasks, Resources(cpu, memory)),)), run_s)
+            for identity, submit_s, run_s, tasks, cpu, memory in zip(*(each.tolist() for each in columns), strict=True)
+        ),
+        {},
+    )
+
+
+def merged(of_traces: Sequence[Timed]) -> list[tuple[int, int, float, float]]:
+    """The decisions of all traces by number of jobs: (jobs, observations, mean seconds, largest)."""
+    rows = [row for of_trace in of_traces for row in of_trace]
+    found = []
+    for jobs in sorted({row[0] for row in rows}):
+        _, counts, sums_s, largest_s = zip(*(row for row in rows if row[0] == jobs), strict=True)
+        found.append((int(jobs), int(sum(counts)), sum(sums_s) / sum(counts), max(largest_s)))
+    return found
+
+
+def measured(of_traces: Sequence[Timed], small: int) -> dict[str, Quantity]:
+    """The quantities; *few* jobs are at most `small`, *many* are more."""
+
+    def column(statistic: Callable[[Any], Any], of: Callable[[Timed], float]) -> Replicates:
+        return replicates(statistic, np.array([of(rows) for rows in of_traces], np.float64))
+
+    def total(rows: Timed, at: int, above: int = -1) -> float:
+        return sum(row[at] for row in rows if row[0] > above)
+
+    def most_s(rows: Timed, *, is_few: bool) -> float:
+        return max((row[3] for row in rows if (row[0] <= small) == is_few), default=0.0)
+
+    many = column(np.sum, lambda rows: total(rows, 1, small))
+    return {
+        "observations": jackknife(column(np.mean, lambda rows: total(rows, 1))),
+        "many_pct": jackknife(100 * ratio(many, column(np.sum, lambda rows: total(rows, 1)))),
+        "most_jobs": jackknife(column(np.max, lambda rows: max(row[0] for row in rows))),
+        "few_most_s": jackknife(column(np.max, lambda rows: most_s(rows, is_few=True))),
+        "many_mean_s": jackknife(ratio(column(np.sum, lambda rows: total(rows, 2, small)), many)),
+        "many_most_s": jackknife(column(np.max, lambda rows: most_s(rows, is_few=False))),
+    }
