@@ -226,7 +226,7 @@ def draw_by_load(options: Options, stem: str, panels: Mapping[str, Table], loads
 
 #: A statistic of all units, then of all units but one, for each of them; of a single unit that alone.
 Replicates = NDArray[np.float64]
-FIGURES: Mapping[str, Callable[[Values], Any]] = {"average": np.mean, "deviation": np.std, "largest": np.max}
+FIGURES: Mapping[str, Callable[[Values], Any]] = {"average": np.mean, "deviation": np.std, "largest": np.max, "median": np.median}
 
 
 def replicates(statistic: Callable[[Values], Any], of: Values) -> Replicates:

@@ -11,7 +11,6 @@ from typing import Any
 from slurm_sns.sim.pages.dfrs import (
     EASY,
     EXTRA_NODES_EASY,
-    FIGURES,
     HPC2N,
     LOG,
     NINE,
@@ -85,7 +84,6 @@ def results_of(
         {
             "counts": {workload: sum(map(len, of_workload)) for workload, of_workload in units.items()},
             "orders": {workload: orders(printed[workload]) for workload in units},
-            "figures": list(FIGURES),
             "log": LOG,
         },
         seeds,

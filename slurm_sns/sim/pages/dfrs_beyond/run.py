@@ -1,0 +1,473 @@
+"""Run DFRS closer to a site than in the paper's model, and against what a site has today.
+
+On each instance (module dfrs, always with a penalty of 5 minutes) are run:
+
+* EASY that knows all run times, EASY with users' estimates, and Slurm's gang scheduling: the jobs on a node have equal
+  time slices, GREEDY chooses the nodes, and what finds no memory is tried again at each event;
+* three algorithms of DFRS in the paper's model and in each variant of it (`VARIANTS`);
+* some of these once more with one thing changed, to find the cause of a result (`CAUSES`).
+
+*Factors.* An algorithm's degradation factor in a variant is its largest bounded stretch over the smallest one that EASY
+or DFRS has on the same jobs in the paper's model.
+
+*Estimates.* Those of HPC2N are the owners' time limits. The synthetic traces have none: each run time is multiplied by
+a number drawn uniformly from 1 to 5. This is the "f-model" with f = 4. Real estimates differ from it: they are a few
+round numbers below a maximum.
+
+*Unequal nodes* have as much CPU and memory together as the equal ones. A task that needs more memory than a node has
+cannot run there, so that a few wide jobs do not fit. They are left out of all runs on unequal nodes, and of the runs
+with which these are compared: EASY and DFRS on equal nodes. EASY counts whole nodes and needs equal ones.
+
+*Time limits.* A job's limit is the number of seconds for which it may have nodes, and a promise: after it the nodes are
+free. At a yield below 1, and while it serves a rescheduling penalty, a job needs more of these seconds than at full
+speed. A site can let the limits kill such jobs. Or it can extend each limit by what its job has lost, and break the
+promise. Jobs that run longer than their limits even at full speed say nothing about DFRS (the site of the log let
+them). They are counted apart, and have no limit in these runs.
+
+Sources: A. Mu'alem and D. Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling
+the IBM SP2 with backfilling", IEEE TPDS 12 (2001); D. Tsafrir and D. Feitelson, "The dynamics of backfilling: solving
+the mystery of why increased inaccuracy may help", IISWC 2006.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from slurm_sns.model import Resources
+from slurm_sns.policies.dfrs.algorithms import GANG
+from slurm_sns.policies.dfrs.fluid_arrays import Floats
+from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays, amounts
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.dfrs import (
+    ASAP_PER,
+    EASY,
+    FLUID,
+    FREE,
+    GREEDY_PMTN,
+    HPC2N,
+    LOG,
+    PER,
+    PERIOD_S,
+    SCALED,
+    WEEKS,
+    Found,
+    Instance,
+    Table,
+    Unit,
+    Values,
+    draw_by_load,
+    has_log,
+    jackknife,
+    quantities,
+    ratio,
+    replicates,
+    results,
+    trace_of,
+    units_of,
+    values,
+)
+from slurm_sns.sim.pages.judge import Interval, Quantity
+from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.replay.batch_replay import BatchRun, replay_batch
+from slurm_sns.sim.replay.fluid_replay import FluidRun, SiteVariant, replay_fluid
+from slurm_sns.sim.results.fluid_results import bounded_stretch
+from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+
+# --- variants
+
+#: What a site has today.
+ESTIMATING_EASY, GANG_SCHEDULING = "easy-with-estimates", "gang-scheduling"
+TODAY = (EASY, ESTIMATING_EASY, GANG_SCHEDULING)
+#: The algorithms of DFRS that are run: the best one of the paper with a penalty, and the two ideas that it joins.
+DFRS = (ASAP_PER, GREEDY_PMTN, PER)
+
+MINUTE_S = 60
+ERROR = 0.1
+#: The largest factor of an estimate in the f-model; its authors write f + 1.
+MOST_OVERESTIMATED = 5
+
+#: Kinds of nodes: the share of all nodes, and the CPU and memory of each as multiples of a reference node's.
+Shape = Sequence[tuple[float, float, float]]
+EQUAL: Shape = ((1, 1, 1),)
+#: Half of the nodes are half as large, the others are one and a half times as large.
+GENERATIONS: Shape = ((0.5, 0.5, 0.5), (0.5, 1.5, 1.5))
+LARGE_FIRST: Shape = GENERATIONS[::-1]
+#: Three quarters of the nodes have little memory, the others have much. Tasks that need all memory of a reference node
+#: find half as many places as on equal nodes.
+UNLIKE_MEMORY: Shape = ((0.75, 1, 0.6), (0.25, 1, 2.2))
+UNEQUAL = (GENERATIONS, UNLIKE_MEMORY)
+
+
+class FluidVariant(NamedTuple):
+    """What differs from the paper's model, and the algorithms that are run.
+
+    Caps of running jobs change at multiples of `apply_s` (0: at once). Each job's CPU need is measured with one of the
+    relative `errors`, by chance. `nodes` are those on which the jobs run. If `few`, only the jobs are run that fit on
+    all `UNEQUAL` nodes. Memory needs above `most_memory`, a fraction of a reference node, are lowered to it.
+    """
+
+    apply_s: float = 0
+    errors: Sequence[float] = (0.0,)
+    nodes: Shape = EQUAL
+    few: bool = False
+    most_memory: float = 1.0
+    algorithms: Sequence[str] = DFRS
+
+
+PAPER, FEWER, UNLIKE = "the paper's model", "jobs that fit everywhere", "unlike memory"
+VARIANTS: Mapping[str, FluidVariant] = {
+    PAPER: FluidVariant(algorithms=(*TODAY, *DFRS)),
+    "caps once a minute": FluidVariant(apply_s=MINUTE_S),
+    "needs 10 % wrong": FluidVariant(errors=(-ERROR, ERROR)),
+    "caps and needs": FluidVariant(apply_s=MINUTE_S, errors=(-ERROR, ERROR)),
+    FEWER: FluidVariant(few=True, algorithms=(*TODAY, *DFRS)),
+    "two generations": FluidVariant(nodes=GENERATIONS, few=True),
+    UNLIKE: FluidVariant(nodes=UNLIKE_MEMORY, few=True),
+    "caps, needs, two generations": FluidVariant(MINUTE_S, (-ERROR, ERROR), GENERATIONS, few=True),
+}
+#: The cause of a result is what changes it.
+CAUSES: Mapping[str, FluidVariant] = {
+    "10 % memory": FluidVariant(most_memory=0.1, algorithms=(GANG_SCHEDULING, *DFRS)),
+    "at most 30 % memory": FluidVariant(few=True, most_memory=0.3),
+    "unlike, at most 30 % memory": FluidVariant(nodes=UNLIKE_MEMORY, few=True, most_memory=0.3),
+    "caps every ten minutes": FluidVariant(apply_s=PERIOD_S),
+    "needs 10 % too low": FluidVariant(errors=(-ERROR,)),
+    "needs 10 % too high": FluidVariant(errors=(ERROR,)),
+    "two generations, large nodes first": FluidVariant(nodes=LARGE_FIRST, few=True),
+}
+EVERY: Mapping[str, FluidVariant] = {**VARIANTS, **CAUSES}
+#: The paper's model with the same jobs, by variant.
+BASELINES = {name: FEWER if variant.few else PAPER for name, variant in EVERY.items()}
+
+# --- the page
+
+LOADS, QUICK_LOADS = (0.3, 0.7, 0.9), (0.3, 0.9)
+MOST_SEEDS = 30
+#: Weeks from one that is run to the next.
+WEEK_STEP, QUICK_WEEK_STEP = 6, 30
+#: The quantiles of the figure of time limits, and those of its table.
+DRAWN_PERCENT = np.array([*range(50, 100, 5), 97, 99])
+QUANTILES = (50, 90, 95, 99, 99.9, 100)
+HEADER = (
+    "workload",
+    "variant",
+    "algorithm",
+    "average_factor",
+    "low",
+    "high",
+    "largest_stretch",
+    "mean_stretch",
+    "times_better_than_easy",
+)
+#: What came out of a week with time limits, see `run_limits`.
+Week = Mapping[str, Any]
+
+
+def run(options: Options, data: Mapping[str, Any]) -> PageResults:
+    """Run what is missing and draw the figures."""
+    units = instances(options)
+    found = results(options, units.values(), run_variants, "dfrs-beyond")
+    weeks = results(options, [units.get(HPC2N, [])], run_limits, "dfrs-beyond-limits")
+    return results_of(options, data, units, found, list(weeks.values()))
+
+
+def instances(options: Options) -> dict[str, list[Unit]]:
+    """The instances of each workload, with at most MOST_SEEDS seeds; without the log there are none of HPC2N."""
+    seeds, weeks = range(1, min(options.seeds, MOST_SEEDS) + 1), range(1, WEEKS + 1, WEEK_STEP)
+    if options.quick:
+        weeks = range(1, WEEKS + 1, QUICK_WEEK_STEP)
+    units = {SCALED: units_of(SCALED, seeds, QUICK_LOADS if options.quick else LOADS)}
+    return {**units, HPC2N: units_of(HPC2N, weeks)} if has_log() else units
+
+
+def results_of(
+    options: Options,
+    data: Mapping[str, Any],
+    units: Mapping[str, Sequence[Unit]],
+    found: Mapping[Instance, Found],
+    weeks: Sequence[Week],
+) -> PageResults:
+    """Draw the figures; the results, from those of the instances and of the weeks with time limits."""
+    measured: dict[str, Quantity] = {}
+    rows, worst = [], {}
+    for workload, of_workload in units.items():
+        told, largest = data["workloads"][workload], stretches(data, of_workload, found, "largest")
+        factors = factors_of(data, largest)
+        known = quantities(factors, {}, f"{told} ")
+        measured |= known
+        rows += _rows(data, told, known, largest, stretches(data, of_workload, found, "mean"))
+        worst[told] = max(
+            ({"instance": each, **found[each]["runs"][UNLIKE][GREEDY_PMTN]} for unit in of_workload for each in unit),
+            key=lambda of: of["largest"],
+        )
+        if workload == SCALED:
+            loads = [instance[2] for instance in of_workload[0]]
+            _draw_factors(options, data, factors, loads)
+    limits = limits_of(options, data, weeks) if weeks else {}
+    limit_rows = [
+        (*name, *(vars(value).values() if isinstance(value, Interval) else (value, "", "")))
+        for name, value in limits.items()
+    ]
+    longer = sum(week["longer"] for week in weeks)
+    return PageResults(
+        measured | {" ".join(name): value for name, value in limits.items()},
+        [
+            DataTable("variants", HEADER, rows),
+            *([DataTable("limits", ("algorithm", "measure", "value", "low", "high"), limit_rows)] if weeks else []),
+        ],
+        {
+            "loads": loads,
+            "weeks": len(units.get(HPC2N, ())),
+            "log": LOG,
+            "jobs": sum(each["jobs"] for each in found.values()),
+            "left_out": sum(each["left_out"] for each in found.values()),
+            "limited": {"longer": longer, "jobs": longer + sum(len(week["run_s"]) for week in weeks)} if weeks else {},
+            "dfrs": [data["algorithms"][name] for name in DFRS],
+            "variants": list(VARIANTS),
+            "causes": list(CAUSES),
+            "baselines": BASELINES,
+            "worst": worst,
+            "error_pct": 100 * ERROR,
+            "most_overestimated": MOST_OVERESTIMATED,
+        },
+        len(units[SCALED]),
+    )
+
+
+def label(data: Mapping[str, Any], variant: str, name: str) -> str:
+    """An algorithm in a variant, for tables and claims."""
+    return f"{data['algorithms'][name]}, {variant}"
+
+
+def stretches(
+    data: Mapping[str, Any], units: Sequence[Unit], found: Mapping[Instance, Found], which: str
+) -> dict[str, Values]:
+    """The `largest` or the `mean` stretches by `label`."""
+
+    def of(variant: str, name: str) -> Values:
+        return values(units, found, lambda each: each["runs"][variant][name][which])
+
+    return {label(data, *each): of(*each) for each in _every()}
+
+
+def factors_of(data: Mapping[str, Any], largest: Table) -> dict[str, Values]:
+    """The degradation factors; each variant over the best of EASY and DFRS with its jobs in the paper's model."""
+    best = {
+        plain: np.min([largest[label(data, plain, name)] for name in (EASY, *DFRS)], axis=0) for plain in (PAPER, FEWER)
+    }
+    return {label(data, *each): largest[label(data, *each)] / best[BASELINES[each[0]]] for each in _every()}
+
+
+def _every() -> Iterator[tuple[str, str]]:
+    """Each variant with each of its algorithms."""
+    return ((variant, name) for variant, what in EVERY.items() for name in what.algorithms)
+
+
+def _rows(
+    data: Mapping[str, Any], told: str, known: Mapping[str, Interval], largest: Table, mean: Table
+) -> Iterator[tuple[Any, ...]]:
+    """Each algorithm in each variant, in the order of HEADER."""
+    for variant, name in _every():
+        key, easy = (label(data, *each) for each in ((variant, name), (BASELINES[variant], EASY)))
+        factor = known[f"{told} average of {key}"]
+        amounts_of = (float(largest[key].mean()), float(mean[key].mean()))
+        better = known[f"{told} average of {easy}"].mean / factor.mean
+        yield (told, variant, data["algorithms"][name], *vars(factor).values(), *amounts_of, better)
+
+
+def _draw_factors(options: Options, data: Mapping[str, Any], factors: Table, loads: Sequence[float]) -> None:
+    """A panel for each algorithm, a line for each variant and for EASY."""
+    easy, names = factors[label(data, PAPER, EASY)], data["algorithms"]
+    panels = {
+        names[name]: {names[EASY]: easy, **{each: factors[label(data, each, name)] for each in VARIANTS}}
+        for name in DFRS
+    }
+    draw_by_load(options, "factors", panels, loads)
+
+
+# --- the runs of the variants
+
+
+def run_variants(instance: Instance) -> Found:
+    """All variants on one instance.
+
+    `runs` has by variant and algorithm the largest and the mean bounded stretch, and of the job that has the largest
+    one what it went through; `left_out` is the number of jobs that do not fit on all kinds of unequal nodes.
+
+    Raises:
+        BadInput: the instance is of HPC2N, and the log is missing.
+    """
+    trace, count = trace_of(instance)
+    few = fitting(trace, [nodes_like(shape, count) for shape in UNEQUAL])
+    runs: dict[str, dict[str, dict[str, float]]] = {}
+    for variant, name in _every():
+        what = EVERY[variant]
+        jobs = few if what.few else trace
+        runs.setdefault(variant, {})[name] = _stretches(jobs, _replayed(jobs, count, name, what, instance))
+    return {"jobs": len(trace), "left_out": len(trace) - len(few), "runs": runs}
+
+
+def _replayed(
+    jobs: FluidTrace, count: int, name: str, variant: FluidVariant, instance: Instance
+) -> BatchRun | FluidRun:
+    """The jobs in a variant. Errors and estimates depend on the seed or week alone: they are the same at each load."""
+    rng = np.random.default_rng(int(instance[1]))
+    if name == EASY:
+        return replay_batch(count, jobs, EASY)
+    if name == ESTIMATING_EASY:
+        return replay_batch(count, jobs, EASY, expected_run_s=estimates(jobs, rng))
+    memory = np.minimum(jobs.memory, round(variant.most_memory * PARTS))
+    known, over_true = measured(replace(jobs, memory=memory), variant.errors, rng)
+    site = SiteVariant(variant.apply_s, over_true)
+    return replay(nodes_like(variant.nodes, count), known, name, int(instance[-1]), site)
+
+
+def replay(nodes: NodeArrays, trace: FluidTrace, name: str, penalty_s: float, site: SiteVariant) -> FluidRun:
+    """The trace under one of DFRS's algorithms, or under gang scheduling, at a site."""
+    algorithm = GANG if name == GANG_SCHEDULING else FLUID[name]
+    return replay_fluid(nodes, trace, algorithm, period_s=PERIOD_S, penalty_s=penalty_s, variant=site)
+
+
+def nodes_like(shape: Shape, count: int) -> NodeArrays:
+    """So many nodes of these kinds, in the order of the kinds."""
+    kinds = [
+        (round(share * count), Resources(round(cpu * PARTS), round(memory * PARTS))) for share, cpu, memory in shape
+    ]
+    capacity = [resources for many, resources in kinds for _ in range(many)]
+    return NodeArrays(tuple(f"n{at}" for at in range(len(capacity))), amounts(capacity))
+
+
+def fitting(trace: FluidTrace, clusters: Sequence[NodeArrays]) -> FluidTrace:
+    """The jobs whose tasks all find memory on each of the clusters when it is empty."""
+    fits = np.ones(len(trace), np.bool_)
+    for nodes in clusters:
+        places = np.zeros(len(trace), np.int64)
+        for memory in nodes.capacity[MEMORY].tolist():
+            places += memory // trace.memory
+        fits &= trace.tasks <= places
+    columns = ("identity", "submit_s", "run_s", "tasks", "cpu", "memory", "limit_s")
+    return replace(trace, **{name: getattr(trace, name)[fits] for name in columns})
+
+
+def measured(trace: FluidTrace, errors: Sequence[float], rng: np.random.Generator) -> tuple[FluidTrace, Floats]:
+    """The trace with CPU needs as they were measured, and by job the measured need over the true one.
+
+    No need is measured to be more than a reference node.
+    """
+    cpu = np.rint(trace.cpu * (1 + rng.choice(np.asarray(errors), len(trace)))).astype(np.int64)
+    cpu = np.minimum(cpu, PARTS)
+    return replace(trace, cpu=cpu), cpu / trace.cpu
+
+
+def estimates(trace: FluidTrace, rng: np.random.Generator) -> Floats:
+    """The users' estimates of the run times: the time limits where there are any, else the f-model's."""
+    drawn: Floats = trace.run_s * rng.uniform(1, MOST_OVERESTIMATED, len(trace))
+    return np.where(np.isnan(trace.limit_s), drawn, trace.limit_s)
+
+
+def _stretches(trace: FluidTrace, ran: BatchRun | FluidRun) -> dict[str, float]:
+    """The largest and the mean bounded stretch, and how the job went that has the largest one."""
+    stretch = bounded_stretch(trace, ran.end_s)
+    job = int(stretch.argmax())
+    return {
+        "largest": float(stretch[job]),
+        "mean": float(stretch.mean()),
+        "run_s": float(trace.run_s[job]),
+        "wait_s": float(ran.start_s[job] - trace.submit_s[job]),
+        "turnaround_s": float(ran.end_s[job] - trace.submit_s[job]),
+        "preemptions": int(ran.preemptions[job]) if isinstance(ran, FluidRun) else 0,
+    }
+
+
+# --- time limits
+
+#: A wall time is a sum of floats.
+ROUNDING_S = 1e-3
+OVER_RUN, OVER_LIMIT = "wall time / run time", "wall time / limit"
+
+
+def run_limits(instance: Instance) -> Week:
+    """One week of HPC2N without limits, without a penalty, and with limits that kill.
+
+    `run_s`, `limit_s` and `tasks` are by job. By algorithm and job: `wall_s`, how long it has nodes without limits;
+    `free_wall_s`, the same without a penalty; `killed` and `limited_wall_s`, with limits. Only jobs that end within
+    their limits at full speed are among these; `longer` is the number of the others.
+    """
+    trace, count = trace_of(instance)
+    penalty_s, nodes = int(instance[-1]), nodes_like(EQUAL, count)
+    within = trace.run_s <= trace.limit_s
+    limits = SiteVariant(limit_s=np.where(within, trace.limit_s, np.inf))
+    found: dict[str, Any] = {name: getattr(trace, name)[within].tolist() for name in ("run_s", "limit_s", "tasks")}
+    for name in DFRS:
+        limited = replay(nodes, trace, name, penalty_s, limits)
+        columns = {
+            "wall_s": replay(nodes, trace, name, penalty_s, SiteVariant()).wall_s,
+            "free_wall_s": replay(nodes, trace, name, FREE, SiteVariant()).wall_s,
+            "killed": limited.killed,
+            "limited_wall_s": limited.wall_s,
+        }
+        for key, column in columns.items():
+            found.setdefault(key, {})[name] = column[within].tolist()
+    return {**found, "longer": int(np.count_nonzero(trace.run_s > trace.limit_s))}
+
+
+def sums(week: Week, name: str, much_slower: float) -> dict[str, float]:
+    """The sums of one week under one algorithm; times are in node-seconds, the others are numbers of jobs."""
+    run_s, limit_s, tasks = (np.asarray(week[key]) for key in ("run_s", "limit_s", "tasks"))
+    wall_s, free_wall_s, killed, limited_wall_s = (
+        np.asarray(week[key][name]) for key in ("wall_s", "free_wall_s", "killed", "limited_wall_s")
+    )
+    late_s = np.maximum(wall_s - limit_s, 0.0)
+    columns = {
+        "jobs": np.ones(len(tasks)),
+        "killed": killed,
+        "wasted_s": killed * limited_wall_s * tasks,
+        "used_s": limited_wall_s * tasks,
+        "late": late_s > ROUNDING_S,
+        "late_s": late_s * tasks,
+        "promised_s": limit_s * tasks,
+        "lost_s": (wall_s - run_s) * tasks,
+        "run_s": run_s * tasks,
+        "slower": wall_s > much_slower * run_s,
+        "late_without_penalty": free_wall_s - limit_s > ROUNDING_S,
+    }
+    return {key: float(np.sum(column)) for key, column in columns.items()}
+
+
+def shares_of(data: Mapping[str, Any], weeks: Sequence[Week], name: str) -> dict[str, Interval]:
+    """Of an algorithm each of the `shares`, a percentage that one of the sums is of another, over all weeks."""
+    of_weeks = [sums(week, name, data["much_slower"]) for week in weeks]
+    total = {key: replicates(np.sum, np.array([each[key] for each in of_weeks])) for key in of_weeks[0]}
+    return {
+        share["told"]: jackknife(100 * ratio(total[share["part"]], total[share["whole"]]))
+        for share in data["shares"].values()
+    }
+
+
+def limits_of(
+    options: Options, data: Mapping[str, Any], weeks: Sequence[Week]
+) -> dict[tuple[str, str], Interval | float]:
+    """Draw the wall times; by algorithm and measure the shares, and quantiles of wall times over run times and limits.
+
+    Last, without an algorithm, the quantiles of the limits over the run times.
+    """
+    run_s, limit_s = (np.concatenate([week[key] for week in weeks]) for key in ("run_s", "limit_s"))
+    panels: dict[str, dict[str, tuple[Floats, Floats]]] = {OVER_RUN: {}, OVER_LIMIT: {}}
+    found: dict[tuple[str, str], Interval | float] = {}
+
+    def add_quantiles(told: str, measure: str, of_jobs: Floats) -> None:
+        for percent, value in zip(QUANTILES, np.percentile(of_jobs, QUANTILES).tolist(), strict=True):
+            found[told, f"{measure}, {percent:g} % quantile"] = value
+
+    for name in DFRS:
+        told, wall_s = data["algorithms"][name], np.concatenate([week["wall_s"][name] for week in weeks])
+        found |= {(told, measure): share for measure, share in shares_of(data, weeks, name).items()}
+        for over, of_jobs in ((OVER_RUN, wall_s / run_s), (OVER_LIMIT, wall_s / limit_s)):
+            panels[over][told] = (DRAWN_PERCENT, np.percentile(of_jobs, DRAWN_PERCENT))
+            add_quantiles(told, over, of_jobs)
+    add_quantiles("", "limit / run time", limit_s / run_s)
+    figures.curves(options.out, "limits", panels, ("% of jobs with at most this", "factor"))
+    return found
