@@ -18,9 +18,9 @@
       - {text: "{{ pool }}: few wait", measure: "%", of: "waiting {{ pool }}", high: 5}
 
 `where`, `text`, `measure`, `of` and `group` are templates; bounds, `printed`, `if`, `input`, `difference` and the lists
-of `for` are expressions (both Jinja). Names are those of `data`, of the loops, and of the fields that the run gives; `of`
-may also name the claim's `measure`. An entry with `parts` is one claim of several parts, one with `use: NAME` has the
-claims of that name in `families`.
+of `for` are expressions (both Jinja). Names are those of `data`, of the loops, and of the fields that the run gives;
+`of` may also name the claim's `measure`. An entry with `parts` is one claim of several parts, one with `use: NAME` has
+the claims of that name in `families`.
 """
 
 import difflib

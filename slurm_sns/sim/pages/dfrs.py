@@ -21,14 +21,15 @@ not-quite large samples", Annals of Mathematical Statistics 29 (1958).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
 from itertools import permutations
 from math import inf, sqrt
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GREEDY_RETRY_AT_EVENTS
@@ -42,7 +43,7 @@ from slurm_sns.sim.results.fluid_results import bounded_stretch
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, Integers, whole_nodes
 from slurm_sns.sim.workloads import hpc2n
-from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_LOADS, PAPER_NODES, offered_load, paper_trace, scaled
+from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_NODES, offered_load, paper_trace, scaled
 
 # --- instances
 
@@ -70,23 +71,13 @@ def units_of(
     return [tuple((workload, number, *scale, penalty_s) for scale in scales) for number in numbers]
 
 
-def seeds_of(options: Options) -> range:
-    """The seeds, from 1."""
-    return range(1, options.seeds + 1)
-
-
-def loads_of(options: Options) -> Sequence[float]:
-    """The loads to which traces are scaled."""
-    return QUICK_LOADS if options.quick else PAPER_LOADS
-
-
-def has_log() -> bool:
-    """Whether the log is there."""
+def weeks_of_log(step: int) -> dict[str, list[Unit]]:
+    """The units of HPC2N, from each week to the one so many weeks later; no workload if the log is missing."""
     try:
         shared_file("traces", LOG)
     except BadInput:
-        return False
-    return True
+        return {}
+    return {HPC2N: units_of(HPC2N, range(1, WEEKS + 1, step))}
 
 
 def trace_of(instance: Instance) -> tuple[FluidTrace, int]:
@@ -134,21 +125,6 @@ FLUID = {**ALGORITHMS, RETRYING_GREEDY: GREEDY_RETRY_AT_EVENTS}
 PERIOD_S = 600
 
 
-def results(
-    options: Options,
-    units: Iterable[Sequence[Unit]],
-    function: Callable[[Instance], Any] | None = None,
-    folder: str = "dfrs",
-) -> dict[Instance, Any]:
-    """What the function, `run` if none is given, finds for each instance; pages share the results in a folder.
-
-    Raises:
-        SnsError: the folder cannot be read or written.
-    """
-    pieces = (instance for of_workload in units for unit in of_workload for instance in unit)
-    return options.shared(folder, function or run, pieces)
-
-
 def run(instance: Instance) -> Found:
     """All algorithms on one instance: `jobs`, `load`, and under `algorithms` the `outcome` of each.
 
@@ -159,9 +135,7 @@ def run(instance: Instance) -> Found:
     none = np.zeros(len(trace), np.int64)
     found = {name: outcome(trace, replay_batch(nodes, trace, name).end_s, none, none, none) for name in BATCH}
     for name, algorithm in FLUID.items():
-        fluid = replay_fluid(
-            whole_nodes(nodes), trace, algorithm, period_s=PERIOD_S, penalty_s=int(instance[-1])
-        )
+        fluid = replay_fluid(whole_nodes(nodes), trace, algorithm, period_s=PERIOD_S, penalty_s=int(instance[-1]))
         found[name] = outcome(trace, fluid.end_s, fluid.preemptions, fluid.migrations, fluid.tasks_moved)
     return {"jobs": len(trace), "load": offered_load(trace, nodes), "algorithms": found}
 
@@ -188,6 +162,17 @@ def outcome(
     }
 
 
+def results(
+    options: Options, units: Iterable[Sequence[Unit]], function: Callable[[Instance], Any] = run, folder: str = "dfrs"
+) -> dict[Instance, Any]:
+    """What the function finds for each instance; pages share the results in a folder.
+
+    Raises:
+        SnsError: the folder cannot be read or written.
+    """
+    return options.shared(folder, function, (each for of_workload in units for unit in of_workload for each in unit))
+
+
 # --- values
 
 #: One row for each unit, one column for each load.
@@ -196,27 +181,23 @@ Values = NDArray[np.float64]
 Table = Mapping[str, Values]
 
 
-def values(units: Sequence[Unit], found: Mapping[Instance, Found], of: Callable[[Found], float]) -> Values:
-    """A number of each instance."""
-    return np.array([[of(found[each]) for each in unit] for unit in units], np.float64)
+def values(units: Sequence[Unit], found: Mapping[Instance, Any], *keys: str) -> Values:
+    """A number of each instance: what its result has under these keys, from the outermost to the innermost."""
+    return np.array([[reduce(getitem, keys, found[each]) for each in unit] for unit in units], np.float64)
 
 
 def degradation(units: Sequence[Unit], found: Mapping[Instance, Found]) -> dict[str, Values]:
     """The degradation factors: each algorithm's largest stretch over the smallest of the paper's nine algorithms."""
-
-    def largest(name: str) -> Values:
-        return values(units, found, lambda of: of["algorithms"][name]["max_stretch"])
-
-    best = np.min([largest(name) for name in NINE], axis=0)
-    return {name: largest(name) / best for name in found[units[0][0]]["algorithms"]}
+    names = found[units[0][0]]["algorithms"]
+    largest = {name: values(units, found, "algorithms", name, "max_stretch") for name in names}
+    best = np.min([largest[name] for name in NINE], axis=0)
+    return {name: of / best for name, of in largest.items()}
 
 
 def draw_by_load(options: Options, stem: str, panels: Mapping[str, Table], loads: Sequence[float]) -> None:
     """Average degradation factors against load: a line for each entry of a panel."""
     drawn = {
-        title: {
-            legend: [(load, interval(of[:, at])) for at, load in enumerate(loads)] for legend, of in lines.items()
-        }
+        title: {legend: [(load, interval(of[:, at])) for at, load in enumerate(loads)] for legend, of in lines.items()}
         for title, lines in panels.items()
     }
     figures.logarithmic_lines(options.out, stem, drawn, ("load", "average degradation factor"))
@@ -226,18 +207,25 @@ def draw_by_load(options: Options, stem: str, panels: Mapping[str, Table], loads
 
 #: A statistic of all units, then of all units but one, for each of them; of a single unit that alone.
 Replicates = NDArray[np.float64]
-FIGURES: Mapping[str, Callable[[Values], Any]] = {"average": np.mean, "deviation": np.std, "largest": np.max, "median": np.median}
+FIGURES: Mapping[str, Callable[[Values], Any]] = {
+    "average": np.mean,
+    "deviation": np.std,
+    "largest": np.max,
+    "median": np.median,
+}
 
 
-def replicates(statistic: Callable[[Values], Any], of: Values) -> Replicates:
+def replicates(statistic: Callable[[Values], Any], of_units: ArrayLike) -> Replicates:
     """The statistic of the values. What is computed from several statistics is computed from their replicates."""
+    of = np.asarray(of_units, np.float64)
     left_out = range(len(of)) if len(of) > 1 else ()
     return np.array([statistic(of), *(statistic(np.delete(of, unit, axis=0)) for unit in left_out)], np.float64)
 
 
 def ratio(one: Replicates, other: Replicates) -> Replicates:
     """The one over the other; nan where that is 0."""
-    return np.divide(one, other, out=np.full(len(one), np.nan), where=other != 0)
+    divided: Replicates = np.divide(one, other, out=np.full(len(one), np.nan), where=other != 0)
+    return divided
 
 
 def jackknife(of: Replicates) -> Interval:

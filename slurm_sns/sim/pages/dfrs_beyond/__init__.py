@@ -1,1 +1,1 @@
-"""Beyond the DFRS paper: what of its advantage survives at a site, and what jobs' time limits make of yields below 1."""
+"""Beyond the DFRS paper: what of its advantage survives at a site, and what time limits make of yields below 1."""

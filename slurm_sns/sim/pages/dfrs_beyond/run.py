@@ -1,73 +1,41 @@
 """Run DFRS closer to a site than in the paper's model, and against what a site has today.
 
-On each instance (module dfrs, always with a penalty of 5 minutes) are run:
-
-* EASY that knows all run times, EASY with users' estimates, and Slurm's gang scheduling: the jobs on a node have equal
-  time slices, GREEDY chooses the nodes, and what finds no memory is tried again at each event;
-* three algorithms of DFRS in the paper's model and in each variant of it (`VARIANTS`);
-* some of these once more with one thing changed, to find the cause of a result (`CAUSES`).
+On each instance (module dfrs, always with a penalty of 5 minutes) are run EASY that knows all run times, EASY with
+users' estimates, and Slurm's gang scheduling: the jobs on a node have equal time slices, GREEDY chooses the nodes, and
+what finds no memory is tried again at each event. Three algorithms of DFRS are run in the paper's model and in each of
+the `variants` of claims.yaml, some of which only serve to find the cause of a result.
 
 *Factors.* An algorithm's degradation factor in a variant is its largest bounded stretch over the smallest one that EASY
 or DFRS has on the same jobs in the paper's model.
 
-*Estimates.* Those of HPC2N are the owners' time limits. The synthetic traces have none: each run time is multiplied by
-a number drawn uniformly from 1 to 5. This is the "f-model" with f = 4. Real estimates differ from it: they are a few
-round numbers below a maximum.
+*Estimates* of the synthetic traces are the "f-model" with f = 4 (Mu'alem and Feitelson, IEEE TPDS 12, 2001). Real ones
+differ from it: they are a few round numbers below a maximum.
 
-*Unequal nodes* have as much CPU and memory together as the equal ones. A task that needs more memory than a node has
-cannot run there, so that a few wide jobs do not fit. They are left out of all runs on unequal nodes, and of the runs
-with which these are compared: EASY and DFRS on equal nodes. EASY counts whole nodes and needs equal ones.
+*Unequal nodes.* A task that needs more memory than a node has cannot run there, so that a few wide jobs do not fit.
+They are left out of all runs on unequal nodes, and of the runs with which these are compared: EASY and DFRS on equal
+nodes. EASY counts whole nodes and needs equal ones.
 
 *Time limits.* A job's limit is the number of seconds for which it may have nodes, and a promise: after it the nodes are
 free. At a yield below 1, and while it serves a rescheduling penalty, a job needs more of these seconds than at full
 speed. A site can let the limits kill such jobs. Or it can extend each limit by what its job has lost, and break the
 promise. Jobs that run longer than their limits even at full speed say nothing about DFRS (the site of the log let
 them). They are counted apart, and have no limit in these runs.
-
-Sources: A. Mu'alem and D. Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling
-the IBM SP2 with backfilling", IEEE TPDS 12 (2001); D. Tsafrir and D. Feitelson, "The dynamics of backfilling: solving
-the mystery of why increased inaccuracy may help", IISWC 2006.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from slurm_sns.model import Resources
-from slurm_sns.policies.dfrs.algorithms import GANG
+from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GANG
 from slurm_sns.policies.dfrs.fluid_arrays import Floats
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays, amounts
-from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.dfrs import (
-    ASAP_PER,
-    EASY,
-    FLUID,
-    FREE,
-    GREEDY_PMTN,
-    HPC2N,
-    LOG,
-    PER,
-    PERIOD_S,
-    SCALED,
-    WEEKS,
-    Found,
-    Instance,
-    Table,
-    Unit,
-    Values,
-    draw_by_load,
-    has_log,
-    jackknife,
-    quantities,
-    ratio,
-    replicates,
-    results,
-    trace_of,
-    units_of,
-    values,
-)
+from slurm_sns.sim.pages import dfrs, figures
+from slurm_sns.sim.pages.dfrs import HPC2N, SCALED, Found, Instance, Table, Unit
 from slurm_sns.sim.pages.judge import Interval, Quantity
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options
@@ -79,26 +47,17 @@ from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 # --- variants
 
 #: What a site has today.
-ESTIMATING_EASY, GANG_SCHEDULING = "easy-with-estimates", "gang-scheduling"
-TODAY = (EASY, ESTIMATING_EASY, GANG_SCHEDULING)
+TODAY = EASY, ESTIMATING_EASY, GANG_SCHEDULING = "EASY", "EASY with estimates", "gang scheduling"
 #: The algorithms of DFRS that are run: the best one of the paper with a penalty, and the two ideas that it joins.
-DFRS = (ASAP_PER, GREEDY_PMTN, PER)
-
-MINUTE_S = 60
-ERROR = 0.1
+DFRS = ASAP_PER, GREEDY_PMTN, PER = "DYNMCB8-ASAP-PER", "GREEDY-PMTN", "DYNMCB8-PER"
+#: The variants with which the others are compared, and one that makes jobs starve.
+PAPER, FEWER, UNLIKE = "the paper's model", "jobs that fit everywhere", "unlike memory"
 #: The largest factor of an estimate in the f-model; its authors write f + 1.
 MOST_OVERESTIMATED = 5
 
 #: Kinds of nodes: the share of all nodes, and the CPU and memory of each as multiples of a reference node's.
-Shape = Sequence[tuple[float, float, float]]
+Shape = Sequence[Sequence[float]]
 EQUAL: Shape = ((1, 1, 1),)
-#: Half of the nodes are half as large, the others are one and a half times as large.
-GENERATIONS: Shape = ((0.5, 0.5, 0.5), (0.5, 1.5, 1.5))
-LARGE_FIRST: Shape = GENERATIONS[::-1]
-#: Three quarters of the nodes have little memory, the others have much. Tasks that need all memory of a reference node
-#: find half as many places as on equal nodes.
-UNLIKE_MEMORY: Shape = ((0.75, 1, 0.6), (0.25, 1, 2.2))
-UNEQUAL = (GENERATIONS, UNLIKE_MEMORY)
 
 
 class FluidVariant(NamedTuple):
@@ -106,7 +65,8 @@ class FluidVariant(NamedTuple):
 
     Caps of running jobs change at multiples of `apply_s` (0: at once). Each job's CPU need is measured with one of the
     relative `errors`, by chance. `nodes` are those on which the jobs run. If `few`, only the jobs are run that fit on
-    all `UNEQUAL` nodes. Memory needs above `most_memory`, a fraction of a reference node, are lowered to it.
+    the nodes of all variants. Memory needs above `most_memory`, a fraction of a reference node, are lowered to it. A
+    variant that `is_cause` only tests the cause of a result.
     """
 
     apply_s: float = 0
@@ -114,33 +74,24 @@ class FluidVariant(NamedTuple):
     nodes: Shape = EQUAL
     few: bool = False
     most_memory: float = 1.0
+    is_cause: bool = False
     algorithms: Sequence[str] = DFRS
 
+    @property
+    def baseline(self) -> str:
+        """The paper's model with the same jobs."""
+        return FEWER if self.few else PAPER
 
-PAPER, FEWER, UNLIKE = "the paper's model", "jobs that fit everywhere", "unlike memory"
-VARIANTS: Mapping[str, FluidVariant] = {
-    PAPER: FluidVariant(algorithms=(*TODAY, *DFRS)),
-    "caps once a minute": FluidVariant(apply_s=MINUTE_S),
-    "needs 10 % wrong": FluidVariant(errors=(-ERROR, ERROR)),
-    "caps and needs": FluidVariant(apply_s=MINUTE_S, errors=(-ERROR, ERROR)),
-    FEWER: FluidVariant(few=True, algorithms=(*TODAY, *DFRS)),
-    "two generations": FluidVariant(nodes=GENERATIONS, few=True),
-    UNLIKE: FluidVariant(nodes=UNLIKE_MEMORY, few=True),
-    "caps, needs, two generations": FluidVariant(MINUTE_S, (-ERROR, ERROR), GENERATIONS, few=True),
-}
-#: The cause of a result is what changes it.
-CAUSES: Mapping[str, FluidVariant] = {
-    "10 % memory": FluidVariant(most_memory=0.1, algorithms=(GANG_SCHEDULING, *DFRS)),
-    "at most 30 % memory": FluidVariant(few=True, most_memory=0.3),
-    "unlike, at most 30 % memory": FluidVariant(nodes=UNLIKE_MEMORY, few=True, most_memory=0.3),
-    "caps every ten minutes": FluidVariant(apply_s=PERIOD_S),
-    "needs 10 % too low": FluidVariant(errors=(-ERROR,)),
-    "needs 10 % too high": FluidVariant(errors=(ERROR,)),
-    "two generations, large nodes first": FluidVariant(nodes=LARGE_FIRST, few=True),
-}
-EVERY: Mapping[str, FluidVariant] = {**VARIANTS, **CAUSES}
-#: The paper's model with the same jobs, by variant.
-BASELINES = {name: FEWER if variant.few else PAPER for name, variant in EVERY.items()}
+
+def variants_of(data: Mapping[str, Any]) -> dict[str, FluidVariant]:
+    """The variants by name."""
+    return {name: FluidVariant(**what) for name, what in data["variants"].items()}
+
+
+def label(variant: str, name: str) -> str:
+    """An algorithm in a variant, for results, tables and claims."""
+    return f"{name}, {variant}"
+
 
 # --- the page
 
@@ -151,17 +102,7 @@ WEEK_STEP, QUICK_WEEK_STEP = 6, 30
 #: The quantiles of the figure of time limits, and those of its table.
 DRAWN_PERCENT = np.array([*range(50, 100, 5), 97, 99])
 QUANTILES = (50, 90, 95, 99, 99.9, 100)
-HEADER = (
-    "workload",
-    "variant",
-    "algorithm",
-    "average_factor",
-    "low",
-    "high",
-    "largest_stretch",
-    "mean_stretch",
-    "times_better_than_easy",
-)
+HEADER = ("workload", "variant", "algorithm", "average_factor", "low", "high", "largest_stretch", "mean_stretch")
 #: What came out of a week with time limits, see `run_limits`.
 Week = Mapping[str, Any]
 
@@ -169,18 +110,16 @@ Week = Mapping[str, Any]
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run what is missing and draw the figures."""
     units = instances(options)
-    found = results(options, units.values(), run_variants, "dfrs-beyond")
-    weeks = results(options, [units.get(HPC2N, [])], run_limits, "dfrs-beyond-limits")
+    found = dfrs.results(options, units.values(), partial(run_variants, variants=variants_of(data)), "dfrs-beyond")
+    weeks = dfrs.results(options, [units.get(HPC2N, [])], run_limits, "dfrs-beyond-limits")
     return results_of(options, data, units, found, list(weeks.values()))
 
 
 def instances(options: Options) -> dict[str, list[Unit]]:
     """The instances of each workload, with at most MOST_SEEDS seeds; without the log there are none of HPC2N."""
-    seeds, weeks = range(1, min(options.seeds, MOST_SEEDS) + 1), range(1, WEEKS + 1, WEEK_STEP)
-    if options.quick:
-        weeks = range(1, WEEKS + 1, QUICK_WEEK_STEP)
-    units = {SCALED: units_of(SCALED, seeds, QUICK_LOADS if options.quick else LOADS)}
-    return {**units, HPC2N: units_of(HPC2N, weeks)} if has_log() else units
+    loads, step = (QUICK_LOADS, QUICK_WEEK_STEP) if options.quick else (LOADS, WEEK_STEP)
+    seeds = range(1, min(options.seeds, MOST_SEEDS) + 1)
+    return {SCALED: dfrs.units_of(SCALED, seeds, loads), **dfrs.weeks_of_log(step)}
 
 
 def results_of(
@@ -191,144 +130,107 @@ def results_of(
     weeks: Sequence[Week],
 ) -> PageResults:
     """Draw the figures; the results, from those of the instances and of the weeks with time limits."""
+    variants = variants_of(data)
+    baselines = {label(name, each): what.baseline for name, what in variants.items() for each in what.algorithms}
     measured: dict[str, Quantity] = {}
     rows, worst = [], {}
     for workload, of_workload in units.items():
-        told, largest = data["workloads"][workload], stretches(data, of_workload, found, "largest")
-        factors = factors_of(data, largest)
-        known = quantities(factors, {}, f"{told} ")
-        measured |= known
-        rows += _rows(data, told, known, largest, stretches(data, of_workload, found, "mean"))
-        worst[told] = max(
-            ({"instance": each, **found[each]["runs"][UNLIKE][GREEDY_PMTN]} for unit in of_workload for each in unit),
-            key=lambda of: of["largest"],
+        told = data["workloads"][workload]
+        largest, mean = (
+            {key: dfrs.values(of_workload, found, "runs", key, which) for key in baselines}
+            for which in ("largest", "mean")
         )
+        factors = factors_of(largest, baselines)
+        known = dfrs.quantities(factors, {}, f"{told} ")
+        measured |= known
+        for variant, what in variants.items():
+            for name in what.algorithms:
+                key, easy = label(variant, name), label(what.baseline, EASY)
+                factor = known[f"{told} average of {key}"]
+                better = known[f"{told} average of {easy}"].mean / factor.mean
+                means = (float(each[key].mean()) for each in (largest, mean))
+                rows.append((told, variant, name, *vars(factor).values(), *means, better))
+        starved = label(UNLIKE, GREEDY_PMTN)
+        ran = ({"instance": each, **found[each]["runs"][starved]} for unit in of_workload for each in unit)
+        worst[told] = max(ran, key=itemgetter("largest"))
         if workload == SCALED:
-            loads = [instance[2] for instance in of_workload[0]]
-            _draw_factors(options, data, factors, loads)
-    limits = limits_of(options, data, weeks) if weeks else {}
-    limit_rows = [
-        (*name, *(vars(value).values() if isinstance(value, Interval) else (value, "", "")))
-        for name, value in limits.items()
-    ]
+            loads = [float(instance[2]) for instance in of_workload[0]]
+            drawn = [variant for variant, what in variants.items() if not what.is_cause]
+            panels = {
+                name: {EASY: factors[label(PAPER, EASY)], **{each: factors[label(each, name)] for each in drawn}}
+                for name in DFRS
+            }
+            dfrs.draw_by_load(options, "factors", panels, loads)
+    limits = limits_of(options, data, weeks) if weeks else []
     longer = sum(week["longer"] for week in weeks)
     return PageResults(
-        measured | {" ".join(name): value for name, value in limits.items()},
+        measured | {f"{row[0]} {row[1]}": row[2] if row[3] == "" else Interval(*row[2:]) for row in limits},
         [
-            DataTable("variants", HEADER, rows),
-            *([DataTable("limits", ("algorithm", "measure", "value", "low", "high"), limit_rows)] if weeks else []),
+            DataTable("variants", (*HEADER, "times_better_than_easy"), rows),
+            *([DataTable("limits", ("algorithm", "measure", "value", "low", "high"), limits)] if weeks else []),
         ],
         {
             "loads": loads,
             "weeks": len(units.get(HPC2N, ())),
-            "log": LOG,
+            "log": dfrs.LOG,
             "jobs": sum(each["jobs"] for each in found.values()),
             "left_out": sum(each["left_out"] for each in found.values()),
             "limited": {"longer": longer, "jobs": longer + sum(len(week["run_s"]) for week in weeks)} if weeks else {},
-            "dfrs": [data["algorithms"][name] for name in DFRS],
-            "variants": list(VARIANTS),
-            "causes": list(CAUSES),
-            "baselines": BASELINES,
+            "algorithms": [*TODAY, *DFRS],
+            "dfrs": DFRS,
+            "baselines": {name: what.baseline for name, what in variants.items()},
             "worst": worst,
-            "error_pct": 100 * ERROR,
             "most_overestimated": MOST_OVERESTIMATED,
         },
         len(units[SCALED]),
     )
 
 
-def label(data: Mapping[str, Any], variant: str, name: str) -> str:
-    """An algorithm in a variant, for tables and claims."""
-    return f"{data['algorithms'][name]}, {variant}"
-
-
-def stretches(
-    data: Mapping[str, Any], units: Sequence[Unit], found: Mapping[Instance, Found], which: str
-) -> dict[str, Values]:
-    """The `largest` or the `mean` stretches by `label`."""
-
-    def of(variant: str, name: str) -> Values:
-        return values(units, found, lambda each: each["runs"][variant][name][which])
-
-    return {label(data, *each): of(*each) for each in _every()}
-
-
-def factors_of(data: Mapping[str, Any], largest: Table) -> dict[str, Values]:
-    """The degradation factors; each variant over the best of EASY and DFRS with its jobs in the paper's model."""
-    best = {
-        plain: np.min([largest[label(data, plain, name)] for name in (EASY, *DFRS)], axis=0) for plain in (PAPER, FEWER)
-    }
-    return {label(data, *each): largest[label(data, *each)] / best[BASELINES[each[0]]] for each in _every()}
-
-
-def _every() -> Iterator[tuple[str, str]]:
-    """Each variant with each of its algorithms."""
-    return ((variant, name) for variant, what in EVERY.items() for name in what.algorithms)
-
-
-def _rows(
-    data: Mapping[str, Any], told: str, known: Mapping[str, Interval], largest: Table, mean: Table
-) -> Iterator[tuple[Any, ...]]:
-    """Each algorithm in each variant, in the order of HEADER."""
-    for variant, name in _every():
-        key, easy = (label(data, *each) for each in ((variant, name), (BASELINES[variant], EASY)))
-        factor = known[f"{told} average of {key}"]
-        amounts_of = (float(largest[key].mean()), float(mean[key].mean()))
-        better = known[f"{told} average of {easy}"].mean / factor.mean
-        yield (told, variant, data["algorithms"][name], *vars(factor).values(), *amounts_of, better)
-
-
-def _draw_factors(options: Options, data: Mapping[str, Any], factors: Table, loads: Sequence[float]) -> None:
-    """A panel for each algorithm, a line for each variant and for EASY."""
-    easy, names = factors[label(data, PAPER, EASY)], data["algorithms"]
-    panels = {
-        names[name]: {names[EASY]: easy, **{each: factors[label(data, each, name)] for each in VARIANTS}}
-        for name in DFRS
-    }
-    draw_by_load(options, "factors", panels, loads)
+def factors_of(largest: Table, baselines: Mapping[str, str]) -> dict[str, Any]:
+    """The degradation factors, from the largest stretches: over the best of EASY and DFRS in the baseline."""
+    best = {plain: np.min([largest[label(plain, name)] for name in (EASY, *DFRS)], axis=0) for plain in (PAPER, FEWER)}
+    return {key: largest[key] / best[baseline] for key, baseline in baselines.items()}
 
 
 # --- the runs of the variants
 
 
-def run_variants(instance: Instance) -> Found:
+def run_variants(instance: Instance, variants: Mapping[str, FluidVariant]) -> Found:
     """All variants on one instance.
 
-    `runs` has by variant and algorithm the largest and the mean bounded stretch, and of the job that has the largest
-    one what it went through; `left_out` is the number of jobs that do not fit on all kinds of unequal nodes.
+    `runs` has by `label` the largest and the mean bounded stretch, and how the job went that has the largest one.
+    `left_out` is the number of jobs that do not fit on the nodes of all variants.
 
     Raises:
         BadInput: the instance is of HPC2N, and the log is missing.
     """
-    trace, count = trace_of(instance)
-    few = fitting(trace, [nodes_like(shape, count) for shape in UNEQUAL])
-    runs: dict[str, dict[str, dict[str, float]]] = {}
-    for variant, name in _every():
-        what = EVERY[variant]
+    trace, count = dfrs.trace_of(instance)
+    few = fitting(trace, [nodes_like(what.nodes, count) for what in variants.values()])
+    runs = {}
+    for variant, what in variants.items():
         jobs = few if what.few else trace
-        runs.setdefault(variant, {})[name] = _stretches(jobs, _replayed(jobs, count, name, what, instance))
+        for name in what.algorithms:
+            runs[label(variant, name)] = _stretches(jobs, _replayed(jobs, count, name, what, instance))
     return {"jobs": len(trace), "left_out": len(trace) - len(few), "runs": runs}
 
 
-def _replayed(
-    jobs: FluidTrace, count: int, name: str, variant: FluidVariant, instance: Instance
-) -> BatchRun | FluidRun:
+def _replayed(jobs: FluidTrace, count: int, name: str, what: FluidVariant, instance: Instance) -> BatchRun | FluidRun:
     """The jobs in a variant. Errors and estimates depend on the seed or week alone: they are the same at each load."""
     rng = np.random.default_rng(int(instance[1]))
     if name == EASY:
-        return replay_batch(count, jobs, EASY)
+        return replay_batch(count, jobs, dfrs.EASY)
     if name == ESTIMATING_EASY:
-        return replay_batch(count, jobs, EASY, expected_run_s=estimates(jobs, rng))
-    memory = np.minimum(jobs.memory, round(variant.most_memory * PARTS))
-    known, over_true = measured(replace(jobs, memory=memory), variant.errors, rng)
-    site = SiteVariant(variant.apply_s, over_true)
-    return replay(nodes_like(variant.nodes, count), known, name, int(instance[-1]), site)
+        return replay_batch(count, jobs, dfrs.EASY, expected_run_s=estimates(jobs, rng))
+    memory = np.minimum(jobs.memory, round(what.most_memory * PARTS))
+    known, over_true = measured(replace(jobs, memory=memory), what.errors, rng)
+    site = SiteVariant(what.apply_s, over_true)
+    return replay(nodes_like(what.nodes, count), known, name, int(instance[-1]), site)
 
 
 def replay(nodes: NodeArrays, trace: FluidTrace, name: str, penalty_s: float, site: SiteVariant) -> FluidRun:
     """The trace under one of DFRS's algorithms, or under gang scheduling, at a site."""
-    algorithm = GANG if name == GANG_SCHEDULING else FLUID[name]
-    return replay_fluid(nodes, trace, algorithm, period_s=PERIOD_S, penalty_s=penalty_s, variant=site)
+    algorithm = GANG if name == GANG_SCHEDULING else ALGORITHMS[f"dfrs-{name.lower()}"]
+    return replay_fluid(nodes, trace, algorithm, period_s=dfrs.PERIOD_S, penalty_s=penalty_s, variant=site)
 
 
 def nodes_like(shape: Shape, count: int) -> NodeArrays:
@@ -396,7 +298,7 @@ def run_limits(instance: Instance) -> Week:
     `free_wall_s`, the same without a penalty; `killed` and `limited_wall_s`, with limits. Only jobs that end within
     their limits at full speed are among these; `longer` is the number of the others.
     """
-    trace, count = trace_of(instance)
+    trace, count = dfrs.trace_of(instance)
     penalty_s, nodes = int(instance[-1]), nodes_like(EQUAL, count)
     within = trace.run_s <= trace.limit_s
     limits = SiteVariant(limit_s=np.where(within, trace.limit_s, np.inf))
@@ -405,7 +307,7 @@ def run_limits(instance: Instance) -> Week:
         limited = replay(nodes, trace, name, penalty_s, limits)
         columns = {
             "wall_s": replay(nodes, trace, name, penalty_s, SiteVariant()).wall_s,
-            "free_wall_s": replay(nodes, trace, name, FREE, SiteVariant()).wall_s,
+            "free_wall_s": replay(nodes, trace, name, dfrs.FREE, SiteVariant()).wall_s,
             "killed": limited.killed,
             "limited_wall_s": limited.wall_s,
         }
@@ -440,34 +342,29 @@ def sums(week: Week, name: str, much_slower: float) -> dict[str, float]:
 def shares_of(data: Mapping[str, Any], weeks: Sequence[Week], name: str) -> dict[str, Interval]:
     """Of an algorithm each of the `shares`, a percentage that one of the sums is of another, over all weeks."""
     of_weeks = [sums(week, name, data["much_slower"]) for week in weeks]
-    total = {key: replicates(np.sum, np.array([each[key] for each in of_weeks])) for key in of_weeks[0]}
+    total = {key: dfrs.replicates(np.sum, [each[key] for each in of_weeks]) for key in of_weeks[0]}
     return {
-        share["told"]: jackknife(100 * ratio(total[share["part"]], total[share["whole"]]))
+        share["told"]: dfrs.jackknife(100 * dfrs.ratio(total[share["part"]], total[share["whole"]]))
         for share in data["shares"].values()
     }
 
 
-def limits_of(
-    options: Options, data: Mapping[str, Any], weeks: Sequence[Week]
-) -> dict[tuple[str, str], Interval | float]:
-    """Draw the wall times; by algorithm and measure the shares, and quantiles of wall times over run times and limits.
-
-    Last, without an algorithm, the quantiles of the limits over the run times.
-    """
+def limits_of(options: Options, data: Mapping[str, Any], weeks: Sequence[Week]) -> list[tuple[Any, ...]]:
+    """Draw the wall times; a table of the shares, and of quantiles of wall times, over run times and limits."""
     run_s, limit_s = (np.concatenate([week[key] for week in weeks]) for key in ("run_s", "limit_s"))
     panels: dict[str, dict[str, tuple[Floats, Floats]]] = {OVER_RUN: {}, OVER_LIMIT: {}}
-    found: dict[tuple[str, str], Interval | float] = {}
+    rows: list[tuple[Any, ...]] = []
 
-    def add_quantiles(told: str, measure: str, of_jobs: Floats) -> None:
+    def add_quantiles(name: str, measure: str, of_jobs: Floats) -> None:
         for percent, value in zip(QUANTILES, np.percentile(of_jobs, QUANTILES).tolist(), strict=True):
-            found[told, f"{measure}, {percent:g} % quantile"] = value
+            rows.append((name, f"{measure}, {percent:g} % quantile", value, "", ""))
 
     for name in DFRS:
-        told, wall_s = data["algorithms"][name], np.concatenate([week["wall_s"][name] for week in weeks])
-        found |= {(told, measure): share for measure, share in shares_of(data, weeks, name).items()}
+        rows += ((name, measure, *vars(share).values()) for measure, share in shares_of(data, weeks, name).items())
+        wall_s = np.concatenate([week["wall_s"][name] for week in weeks])
         for over, of_jobs in ((OVER_RUN, wall_s / run_s), (OVER_LIMIT, wall_s / limit_s)):
-            panels[over][told] = (DRAWN_PERCENT, np.percentile(of_jobs, DRAWN_PERCENT))
-            add_quantiles(told, over, of_jobs)
+            panels[over][name] = (DRAWN_PERCENT, np.percentile(of_jobs, DRAWN_PERCENT))
+            add_quantiles(name, over, of_jobs)
     add_quantiles("", "limit / run time", limit_s / run_s)
     figures.curves(options.out, "limits", panels, ("% of jobs with at most this", "factor"))
-    return found
+    return rows

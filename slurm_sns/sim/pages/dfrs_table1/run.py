@@ -4,34 +4,16 @@ The factor of an algorithm on an instance is its largest bounded stretch over th
 paper has 900 scaled synthetic traces, 100 unscaled ones, and all weeks of the log HPC2N.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from slurm_sns.sim.pages.dfrs import (
-    EASY,
-    EXTRA_NODES_EASY,
-    HPC2N,
-    LOG,
-    NINE,
-    SCALED,
-    UNSCALED,
-    WEEKS,
-    Found,
-    Instance,
-    Unit,
-    beside,
-    degradation,
-    has_log,
-    loads_of,
-    quantities,
-    results,
-    seeds_of,
-    units_of,
-)
+from slurm_sns.sim.pages import dfrs
+from slurm_sns.sim.pages.dfrs import HPC2N, NINE, SCALED, UNSCALED, WEEKS, Table
 from slurm_sns.sim.pages.judge import Interval
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_LOADS
 
 QUICK_WEEKS = 10
 HEADER = ("workload", "algorithm", "figure", "published", "ours", "low", "high", "ours_over_published")
@@ -40,70 +22,61 @@ INSTANCE_HEADER = ("workload", "instance", "jobs", "load", "best_max_stretch")
 
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run what is missing; without the log there is no HPC2N."""
-    seeds = seeds_of(options)
-    units = {SCALED: units_of(SCALED, seeds, loads_of(options)), UNSCALED: units_of(UNSCALED, seeds)}
-    if has_log():
-        units[HPC2N] = units_of(HPC2N, range(1, WEEKS + 1, WEEKS // QUICK_WEEKS if options.quick else 1))
-    return results_of(data, units, results(options, units.values()), options.seeds)
-
-
-def results_of(
-    data: Mapping[str, Any], units: Mapping[str, Sequence[Unit]], found: Mapping[Instance, Found], seeds: int
-) -> PageResults:
-    """The results, from those of the instances."""
-    factors = {workload: degradation(of_workload, found) for workload, of_workload in units.items()}
-    measured: dict[str, Interval] = {}
-    for workload, table in factors.items():
-        # All weeks of HPC2N are the paper's own workload: what is computed from them is not random.
-        is_random = workload != HPC2N or len(units[workload]) < WEEKS
-        measured |= quantities(table, data["gaps"], f"{workload} ", is_random=is_random)
-    told, printed, variants = data["workloads"], data["table_1"], data["variants"]
+    seeds = range(1, options.seeds + 1)
+    units = {
+        SCALED: dfrs.units_of(SCALED, seeds, dfrs.QUICK_LOADS if options.quick else PAPER_LOADS),
+        UNSCALED: dfrs.units_of(UNSCALED, seeds),
+        **dfrs.weeks_of_log(WEEKS // QUICK_WEEKS if options.quick else 1),
+    }
+    found = dfrs.results(options, units.values())
+    factors = {workload: dfrs.degradation(of_workload, found) for workload, of_workload in units.items()}
+    known, told, variants = measured(data, factors), data["workloads"], data["variants"]
     figures = [
-        (told[workload], name, figure, *beside(value, measured[f"{workload} {figure} of {name}"]))
+        (told[workload], name, figure, *dfrs.beside(printed, known[f"{workload} {figure} of {name}"]))
         for workload, table in factors.items()
         for name in table
-        for figure, value in printed[workload][variants.get(name, name)].items()
+        for figure, printed in data["table_1"][workload][variants.get(name, name)].items()
     ]
-    columns = (*NINE, *variants)
-    instances = [
-        (
-            told[workload],
-            instance[1],
-            found[instance]["jobs"],
-            found[instance]["load"],
-            min(found[instance]["algorithms"][name]["max_stretch"] for name in NINE),
-            *(float(factors[workload][name][row, column]) for name in columns),
-        )
-        for workload, of_workload in units.items()
-        for row, unit in enumerate(of_workload)
-        for column, instance in enumerate(unit)
-    ]
+    instances = []
+    for workload, of_workload in units.items():
+        for row, unit in enumerate(of_workload):
+            for column, instance in enumerate(unit):
+                ran = found[instance]
+                best = min(ran["algorithms"][name]["max_stretch"] for name in NINE)
+                own = (float(factors[workload][name][row, column]) for name in (*NINE, *variants))
+                instances.append((told[workload], instance[1], ran["jobs"], ran["load"], best, *own))
     return PageResults(
-        measured,
-        [DataTable("table-1", HEADER, figures), DataTable("instances", (*INSTANCE_HEADER, *columns), instances)],
+        known,
+        [
+            DataTable("table-1", HEADER, figures),
+            DataTable("instances", (*INSTANCE_HEADER, *NINE, *variants), instances),
+        ],
         {
-            "counts": {workload: sum(map(len, of_workload)) for workload, of_workload in units.items()},
-            "orders": {workload: orders(printed[workload]) for workload in units},
-            "log": LOG,
+            "counts": {workload: table[NINE[0]].size for workload, table in factors.items()},
+            "neighbours": {workload: neighbours(data["table_1"][workload]) for workload in factors},
+            "log": dfrs.LOG,
         },
-        seeds,
+        options.seeds,
     )
 
 
-def orders(printed: Mapping[str, Mapping[str, float]]) -> list[tuple[tuple[str, str], tuple[str, str]]]:
-    """The pairs (better, worse) of `neighbours`, each with what is compared: the pair, and that with EASY's variant."""
-    found = []
-    for pair in neighbours({name: row["average"] for name, row in printed.items()}):
-        better, worse = (EXTRA_NODES_EASY if name == EASY else name for name in pair)
-        found += [(pair, compared) for compared in dict.fromkeys((pair, (better, worse)))]
+def measured(data: Mapping[str, Any], factors: Mapping[str, Table]) -> dict[str, Interval]:
+    """The quantities of each workload.
+
+    All weeks of HPC2N are the paper's own workload: what is computed from them is not random.
+    """
+    found: dict[str, Interval] = {}
+    for workload, table in factors.items():
+        is_random = workload != HPC2N or len(table[NINE[0]]) < WEEKS
+        found |= dfrs.quantities(table, data["gaps"], f"{workload} ", is_random=is_random)
     return found
 
 
-def neighbours(printed: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Pairs (smaller, larger) of algorithms between whose printed figures no other figure lies.
+def neighbours(printed: Mapping[str, Mapping[str, float]]) -> list[tuple[str, str]]:
+    """Pairs (smaller, larger) of algorithms between whose printed averages no other average lies.
 
-    Algorithms with equal figures are no pair; each of them is paired with the next smaller and the next larger ones.
+    Algorithms with equal averages are no pair; each of them is paired with the next smaller and the next larger ones.
     """
-    levels = sorted(set(printed.values()))
-    by_level = [[name for name, value in printed.items() if value == level] for level in levels]
+    levels = sorted({row["average"] for row in printed.values()})
+    by_level = [[name for name, row in printed.items() if row["average"] == level] for level in levels]
     return [(smaller, larger) for below, above in pairwise(by_level) for smaller in below for larger in above]

@@ -7,25 +7,13 @@ The paper does not say how it computes the load of a trace. The same traces are 
 `BY_MEANS` of module dfrs, under which they are more loaded.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from slurm_sns.sim.pages.dfrs import (
-    BY_MEANS,
-    SCALED,
-    Found,
-    Instance,
-    Table,
-    Unit,
-    beside,
-    quantities,
-    results,
-    seeds_of,
-    units_of,
-    values,
-)
+from slurm_sns.sim.pages import dfrs
+from slurm_sns.sim.pages.dfrs import Found, Instance, Table, Unit
 from slurm_sns.sim.pages.judge import Interval
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options
@@ -38,7 +26,7 @@ MB_PER_GB = 1000
 GBPS = ("preemption GB/s", "migration GB/s")
 BOTH_GBPS, PER_NODE = "both, GB/s", "MB/s per node"
 #: The workloads, and how the names of their quantities begin.
-PREFIXES = {SCALED: "", BY_MEANS: "load by means: "}
+PREFIXES = {dfrs.SCALED: "", dfrs.BY_MEANS: "load by means: "}
 HEADER = ("algorithm", "cost", "figure", "published", "ours", "low", "high", "ours_over_published", "ours_out_and_in")
 TRACE_HEADER = ("workload", "seed", "load", "algorithm", "makespan_s", "tasks_moved")
 
@@ -46,19 +34,23 @@ TRACE_HEADER = ("workload", "seed", "load", "algorithm", "makespan_s", "tasks_mo
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run what is missing."""
     loads = [load for load in PAPER_LOADS if load >= LEAST_LOAD]
-    units = {workload: units_of(workload, seeds_of(options), loads) for workload in PREFIXES}
-    return results_of(data, units, results(options, units.values()), options.seeds)
-
-
-def results_of(
-    data: Mapping[str, Any], units: Mapping[str, Sequence[Unit]], found: Mapping[Instance, Found], seeds: int
-) -> PageResults:
-    """The results, from those of the instances."""
+    units = {workload: dfrs.units_of(workload, range(1, options.seeds + 1), loads) for workload in PREFIXES}
+    found = dfrs.results(options, units.values())
     printed = data["table_2"]
     measured: dict[str, Interval] = {}
     for workload, of_workload in units.items():
         for cost, table in cost_tables(of_workload, found, list(printed)).items():
-            measured |= quantities(table, data["gaps"], f"{PREFIXES[workload]}{cost} ")
+            measured |= dfrs.quantities(table, data["gaps"], f"{PREFIXES[workload]}{cost} ")
+    figures = {
+        workload: [
+            (name, cost, figure, *dfrs.beside(value, ours), 2 * ours.mean if cost in GBPS else "")
+            for name, by_cost in printed.items()
+            for cost, by_figure in by_cost.items()
+            for figure, value in by_figure.items()
+            for ours in (measured[f"{prefix}{cost} {figure} of {name}"],)
+        ]
+        for workload, prefix in PREFIXES.items()
+    }
     traces = [
         (*instance[:3], name, of["makespan_s"], of["tasks_moved"], *costs(of, found[instance]["jobs"]).values())
         for of_workload in units.values()
@@ -67,12 +59,12 @@ def results_of(
         for name, of in found[instance]["algorithms"].items()
         if name in printed
     ]
-    usual, heavier = (values(units[workload], found, lambda of: of["load"]) for workload in (SCALED, BY_MEANS))
+    usual, heavier = (dfrs.values(of_workload, found, "load") for of_workload in units.values())
     return PageResults(
         measured,
         [
-            DataTable("table-2", HEADER, list(_rows(printed, measured, SCALED))),
-            DataTable("table-2-by-means", HEADER, list(_rows(printed, measured, BY_MEANS))),
+            DataTable("table-2", HEADER, figures[dfrs.SCALED]),
+            DataTable("table-2-by-means", HEADER, figures[dfrs.BY_MEANS]),
             DataTable("traces", (*TRACE_HEADER, *next(iter(printed.values()))), traces),
         ],
         {
@@ -83,7 +75,7 @@ def results_of(
             # How many times as loaded the traces are under the other reading, on average.
             "heavier": float(np.mean(heavier / usual)),
         },
-        seeds,
+        options.seeds,
     )
 
 
@@ -101,9 +93,7 @@ def costs(outcome: Mapping[str, Any], jobs: int) -> dict[str, float]:
     }
 
 
-def cost_tables(
-    units: Sequence[Unit], found: Mapping[Instance, Found], names: Sequence[str]
-) -> dict[str, Table]:
+def cost_tables(units: Sequence[Unit], found: Mapping[Instance, Found], names: Sequence[str]) -> dict[str, Table]:
     """For each column the values by algorithm; also of both bandwidths together."""
     tables: dict[str, dict[str, Any]] = {}
     for name in names:
@@ -112,14 +102,3 @@ def cost_tables(
             tables.setdefault(cost, {})[name] = np.array([[of[cost] for of in row] for row in rows], np.float64)
     both = {name: sum(tables[cost][name] for cost in GBPS) for name in names}
     return {**tables, BOTH_GBPS: both, PER_NODE: {name: of * MB_PER_GB / PAPER_NODES for name, of in both.items()}}
-
-
-def _rows(
-    printed: Mapping[str, Mapping[str, Mapping[str, float]]], measured: Mapping[str, Interval], workload: str
-) -> Iterator[tuple[Any, ...]]:
-    """Each figure, published and ours; bandwidths also counted out and in."""
-    for name, by_cost in printed.items():
-        for cost, by_figure in by_cost.items():
-            for figure, value in by_figure.items():
-                ours = measured[f"{PREFIXES[workload]}{cost} {figure} of {name}"]
-                yield (name, cost, figure, *beside(value, ours), 2 * ours.mean if cost in GBPS else "")

@@ -6,7 +6,7 @@ of this machine; how many jobs there are at each decision does not depend on it.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,7 @@ from slurm_sns.policies.dfrs.instant import Instant, YieldDecision, arrays_of
 from slurm_sns.policies.dfrs.instant_kernel import decide as decide_in_place
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.sim.engine.planned import PlannedSimulation
-from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.dfrs import (
-    DYNMCB8,
-    UNSCALED,
-    Replicates,
-    jackknife,
-    ratio,
-    replicates,
-    results,
-    seeds_of,
-    trace_of,
-    units_of,
-)
+from slurm_sns.sim.pages import dfrs, figures
 from slurm_sns.sim.pages.judge import Quantity
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options, Piece
@@ -43,8 +31,8 @@ Timed = Sequence[Sequence[float]]
 
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Time the decisions and draw the figure."""
-    units = units_of(UNSCALED, seeds_of(options))
-    found = results(options, [units], timed, "dfrs-time")
+    units = dfrs.units_of(dfrs.UNSCALED, range(1, options.seeds + 1))
+    found = dfrs.results(options, [units], timed, "dfrs-time")
     of_traces = [found[instance] for [instance] in units]
     by_jobs = merged(of_traces)
     jobs, _, mean_s, largest_s = np.array(by_jobs).T
@@ -56,8 +44,8 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
 
 def timed(piece: Piece) -> list[list[float]]:
     """The decisions on one trace, by the number of jobs in the system, as `Timed`."""
-    trace, nodes = trace_of(piece)
-    policy = TimedDfrs(ALGORITHMS[DYNMCB8])
+    trace, nodes = dfrs.trace_of(piece)
+    policy = TimedDfrs(ALGORITHMS[dfrs.DYNMCB8])
     PlannedSimulation(whole_nodes(nodes), as_values(trace), policy, penalty_s=int(piece[-1])).run()
     by_jobs: dict[int, list[float]] = {}
     for jobs, took_s in policy.seen:
@@ -98,32 +86,25 @@ def as_values(trace: FluidTrace) -> Trace:
 
 def merged(of_traces: Sequence[Timed]) -> list[tuple[int, int, float, float]]:
     """The decisions of all traces by number of jobs: (jobs, observations, mean seconds, largest)."""
-    rows = [row for of_trace in of_traces for row in of_trace]
-    found = []
-    for jobs in sorted({row[0] for row in rows}):
-        _, counts, sums_s, largest_s = zip(*(row for row in rows if row[0] == jobs), strict=True)
-        found.append((int(jobs), int(sum(counts)), sum(sums_s) / sum(counts), max(largest_s)))
-    return found
+    rows = np.concatenate(of_traces)
+    by_jobs = ((int(jobs), rows[rows[:, 0] == jobs]) for jobs in np.unique(rows[:, 0]))
+    return [
+        (jobs, int(of[:, 1].sum()), float(of[:, 2].sum() / of[:, 1].sum()), float(of[:, 3].max()))
+        for jobs, of in by_jobs
+    ]
 
 
 def measured(of_traces: Sequence[Timed], small: int) -> dict[str, Quantity]:
     """The quantities; *few* jobs are at most `small`, *many* are more."""
-
-    def column(statistic: Callable[[Any], Any], of: Callable[[Timed], float]) -> Replicates:
-        return replicates(statistic, np.array([of(rows) for rows in of_traces], np.float64))
-
-    def total(rows: Timed, at: int, above: int = -1) -> float:
-        return sum(row[at] for row in rows if row[0] > above)
-
-    def most_s(rows: Timed, *, is_few: bool) -> float:
-        return max((row[3] for row in rows if (row[0] <= small) == is_few), default=0.0)
-
-    many = column(np.sum, lambda rows: total(rows, 1, small))
+    traces = [np.array(rows) for rows in of_traces]
+    few, many = ([rows[(rows[:, 0] <= small) == is_few] for rows in traces] for is_few in (True, False))
+    counts = [rows[:, 1].sum() for rows in traces]
+    many_counts, many_s = (dfrs.replicates(np.sum, [rows[:, at].sum() for rows in many]) for at in (1, 2))
     return {
-        "observations": jackknife(column(np.mean, lambda rows: total(rows, 1))),
-        "many_pct": jackknife(100 * ratio(many, column(np.sum, lambda rows: total(rows, 1)))),
-        "most_jobs": jackknife(column(np.max, lambda rows: max(row[0] for row in rows))),
-        "few_most_s": jackknife(column(np.max, lambda rows: most_s(rows, is_few=True))),
-        "many_mean_s": jackknife(ratio(column(np.sum, lambda rows: total(rows, 2, small)), many)),
-        "many_most_s": jackknife(column(np.max, lambda rows: most_s(rows, is_few=False))),
+        "observations": dfrs.jackknife(dfrs.replicates(np.mean, counts)),
+        "many_pct": dfrs.jackknife(100 * dfrs.ratio(many_counts, dfrs.replicates(np.sum, counts))),
+        "most_jobs": dfrs.jackknife(dfrs.replicates(np.max, [rows[:, 0].max() for rows in traces])),
+        "few_most_s": dfrs.jackknife(dfrs.replicates(np.max, [rows[:, 3].max(initial=0) for rows in few])),
+        "many_mean_s": dfrs.jackknife(dfrs.ratio(many_s, many_counts)),
+        "many_most_s": dfrs.jackknife(dfrs.replicates(np.max, [rows[:, 3].max(initial=0) for rows in many])),
     }
