@@ -32,8 +32,6 @@ MODULES = {
 NAMES = tuple(sorted({*MODULES, *(file.parent.name.replace("_", "-") for file in PAGES.glob("*/claims.yaml"))}))
 MOST_JOBS, MOST_SEEDS = 256, 10_000
 QUICK_SEEDS, SEEDS = 5, 30
-#: The number of synthetic traces in the DFRS paper.
-DFRS_SEEDS = 100
 #: Limits of one task of the job array. The largest task, six replays of 13 million jobs, takes minutes and 3 GB.
 TASK_MINUTES, TASK_GB = 60, 4
 
@@ -146,9 +144,7 @@ def _reproduce_module(name: str, options: "Options") -> "tuple[Sequence[Claim], 
 
 def _seeds(name: str) -> int:
     """The default of --seeds."""
-    if name in MODULES:
-        return DFRS_SEEDS if name.startswith("dfrs-") else SEEDS
-    return _content(name).seeds
+    return SEEDS if name in MODULES else _content(name).seeds
 
 
 def _keeps_rows(name: str) -> bool:
