@@ -119,9 +119,8 @@ def _weeks(path: Path) -> tuple[FluidTrace, ...]:
 #: The paper's algorithms, in its order, by the names of `sns simulate --policy`.
 NINE = ("fcfs", "easy", *ALGORITHMS)
 FCFS, EASY, GREEDY, GREEDY_PMTN, GREEDY_PMTN_MIGR, DYNMCB8, PER, ASAP_PER, STRETCH_PER = NINE
-EXTRA_NODES_EASY, RETRYING_GREEDY = "easy-extra-nodes-only", "dfrs-greedy-retry-at-events"
-BATCH = (FCFS, EASY, EXTRA_NODES_EASY)
-FLUID = {**ALGORITHMS, RETRYING_GREEDY: GREEDY_RETRY_AT_EVENTS}
+BATCH = (FCFS, EASY, "easy-extra-nodes-only")
+FLUID = {**ALGORITHMS, "dfrs-greedy-retry-at-events": GREEDY_RETRY_AT_EVENTS}
 PERIOD_S = 600
 
 
@@ -207,15 +206,11 @@ def draw_by_load(options: Options, stem: str, panels: Mapping[str, Table], loads
 
 #: A statistic of all units, then of all units but one, for each of them; of a single unit that alone.
 Replicates = NDArray[np.float64]
-FIGURES: Mapping[str, Callable[[Values], Any]] = {
-    "average": np.mean,
-    "deviation": np.std,
-    "largest": np.max,
-    "median": np.median,
-}
+Statistic = Callable[[Values], Any]
+FIGURES: Mapping[str, Statistic] = {"average": np.mean, "deviation": np.std, "largest": np.max, "median": np.median}
 
 
-def replicates(statistic: Callable[[Values], Any], of_units: ArrayLike) -> Replicates:
+def replicates(statistic: Statistic, of_units: ArrayLike) -> Replicates:
     """The statistic of the values. What is computed from several statistics is computed from their replicates."""
     of = np.asarray(of_units, np.float64)
     left_out = range(len(of)) if len(of) > 1 else ()

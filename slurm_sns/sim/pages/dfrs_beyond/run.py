@@ -11,9 +11,8 @@ or DFRS has on the same jobs in the paper's model.
 *Estimates* of the synthetic traces are the "f-model" with f = 4 (Mu'alem and Feitelson, IEEE TPDS 12, 2001). Real ones
 differ from it: they are a few round numbers below a maximum.
 
-*Unequal nodes.* A task that needs more memory than a node has cannot run there, so that a few wide jobs do not fit.
-They are left out of all runs on unequal nodes, and of the runs with which these are compared: EASY and DFRS on equal
-nodes. EASY counts whole nodes and needs equal ones.
+*Unequal nodes.* A few wide jobs find too few nodes with enough memory. They are left out of all runs on unequal nodes,
+and of the runs with which these are compared: EASY and DFRS on equal nodes. EASY counts whole nodes.
 
 *Time limits.* A job's limit is the number of seconds for which it may have nodes, and a promise: after it the nodes are
 free. At a yield below 1, and while it serves a rescheduling penalty, a job needs more of these seconds than at full
@@ -132,17 +131,16 @@ def results_of(
     """Draw the figures; the results, from those of the instances and of the weeks with time limits."""
     variants = variants_of(data)
     baselines = {label(name, each): what.baseline for name, what in variants.items() for each in what.algorithms}
-    measured: dict[str, Quantity] = {}
+    quantities: dict[str, Quantity] = {}
     rows, worst = [], {}
-    for workload, of_workload in units.items():
+    for workload, own in units.items():
         told = data["workloads"][workload]
         largest, mean = (
-            {key: dfrs.values(of_workload, found, "runs", key, which) for key in baselines}
-            for which in ("largest", "mean")
+            {key: dfrs.values(own, found, "runs", key, which) for key in baselines} for which in ("largest", "mean")
         )
         factors = factors_of(largest, baselines)
         known = dfrs.quantities(factors, {}, f"{told} ")
-        measured |= known
+        quantities |= known
         for variant, what in variants.items():
             for name in what.algorithms:
                 key, easy = label(variant, name), label(what.baseline, EASY)
@@ -151,10 +149,10 @@ def results_of(
                 means = (float(each[key].mean()) for each in (largest, mean))
                 rows.append((told, variant, name, *vars(factor).values(), *means, better))
         starved = label(UNLIKE, GREEDY_PMTN)
-        ran = ({"instance": each, **found[each]["runs"][starved]} for unit in of_workload for each in unit)
+        ran = ({"instance": each, **found[each]["runs"][starved]} for unit in own for each in unit)
         worst[told] = max(ran, key=itemgetter("largest"))
         if workload == SCALED:
-            loads = [float(instance[2]) for instance in of_workload[0]]
+            loads = [float(instance[2]) for instance in own[0]]
             drawn = [variant for variant, what in variants.items() if not what.is_cause]
             panels = {
                 name: {EASY: factors[label(PAPER, EASY)], **{each: factors[label(each, name)] for each in drawn}}
@@ -162,9 +160,8 @@ def results_of(
             }
             dfrs.draw_by_load(options, "factors", panels, loads)
     limits = limits_of(options, data, weeks) if weeks else []
-    longer = sum(week["longer"] for week in weeks)
     return PageResults(
-        measured | {f"{row[0]} {row[1]}": row[2] if row[3] == "" else Interval(*row[2:]) for row in limits},
+        quantities | {f"{row[0]} {row[1]}": row[2] if row[3] == "" else Interval(*row[2:]) for row in limits},
         [
             DataTable("variants", (*HEADER, "times_better_than_easy"), rows),
             *([DataTable("limits", ("algorithm", "measure", "value", "low", "high"), limits)] if weeks else []),
@@ -175,7 +172,9 @@ def results_of(
             "log": dfrs.LOG,
             "jobs": sum(each["jobs"] for each in found.values()),
             "left_out": sum(each["left_out"] for each in found.values()),
-            "limited": {"longer": longer, "jobs": longer + sum(len(week["run_s"]) for week in weeks)} if weeks else {},
+            # Jobs that run longer than their limits at full speed, and the others.
+            "longer": sum(week["longer"] for week in weeks),
+            "limited": sum(len(week["run_s"]) for week in weeks),
             "algorithms": [*TODAY, *DFRS],
             "dfrs": DFRS,
             "baselines": {name: what.baseline for name, what in variants.items()},
@@ -288,6 +287,7 @@ def _stretches(trace: FluidTrace, ran: BatchRun | FluidRun) -> dict[str, float]:
 
 #: A wall time is a sum of floats.
 ROUNDING_S = 1e-3
+BY_ALGORITHM = ("wall_s", "free_wall_s", "killed", "limited_wall_s")
 OVER_RUN, OVER_LIMIT = "wall time / run time", "wall time / limit"
 
 
@@ -305,13 +305,9 @@ def run_limits(instance: Instance) -> Week:
     found: dict[str, Any] = {name: getattr(trace, name)[within].tolist() for name in ("run_s", "limit_s", "tasks")}
     for name in DFRS:
         limited = replay(nodes, trace, name, penalty_s, limits)
-        columns = {
-            "wall_s": replay(nodes, trace, name, penalty_s, SiteVariant()).wall_s,
-            "free_wall_s": replay(nodes, trace, name, dfrs.FREE, SiteVariant()).wall_s,
-            "killed": limited.killed,
-            "limited_wall_s": limited.wall_s,
-        }
-        for key, column in columns.items():
+        usual, free = (replay(nodes, trace, name, each_s, SiteVariant()) for each_s in (penalty_s, dfrs.FREE))
+        columns = (usual.wall_s, free.wall_s, limited.killed, limited.wall_s)
+        for key, column in zip(BY_ALGORITHM, columns, strict=True):
             found.setdefault(key, {})[name] = column[within].tolist()
     return {**found, "longer": int(np.count_nonzero(trace.run_s > trace.limit_s))}
 
@@ -319,9 +315,7 @@ def run_limits(instance: Instance) -> Week:
 def sums(week: Week, name: str, much_slower: float) -> dict[str, float]:
     """The sums of one week under one algorithm; times are in node-seconds, the others are numbers of jobs."""
     run_s, limit_s, tasks = (np.asarray(week[key]) for key in ("run_s", "limit_s", "tasks"))
-    wall_s, free_wall_s, killed, limited_wall_s = (
-        np.asarray(week[key][name]) for key in ("wall_s", "free_wall_s", "killed", "limited_wall_s")
-    )
+    wall_s, free_wall_s, killed, limited_wall_s = (np.asarray(week[key][name]) for key in BY_ALGORITHM)
     late_s = np.maximum(wall_s - limit_s, 0.0)
     columns = {
         "jobs": np.ones(len(tasks)),

@@ -23,7 +23,8 @@ HEADER = ("penalty_s", "algorithm", "load", "average_factor", "low", "high", "de
 
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run what is missing and draw the figure."""
-    loads, seeds = dfrs.QUICK_LOADS if options.quick else PAPER_LOADS, range(1, options.seeds + 1)
+    loads = dfrs.QUICK_LOADS if options.quick else PAPER_LOADS
+    seeds = range(1, options.seeds + 1)
     units = {penalty_s: dfrs.units_of(dfrs.SCALED, seeds, loads, penalty_s) for penalty_s in PARTS}
     found = dfrs.results(options, units.values())
     factors = {penalty_s: dfrs.degradation(of_penalty, found) for penalty_s, of_penalty in units.items()}
@@ -41,7 +42,6 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
         for load, here in zip(loads, values.T, strict=True)
     ]
     free, costly = factors[dfrs.FREE], factors[dfrs.FIVE_MINUTES]
-    preempting = np.minimum(*(costly[name] for name in data["preempting"]))
     return PageResults(
         measured(data, free, costly, loads),
         [DataTable("figure-1", HEADER, rows)],
@@ -49,7 +49,8 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
             "loads": loads,
             "algorithms": list(free),
             # On how many traces one of the preempting algorithms is the best with a penalty.
-            "preempting_best_pct": 100 * float((preempting == 1).mean()),
+            "preempting_best_pct": 100
+            * float((np.minimum(*(costly[name] for name in data["preempting"])) == 1).mean()),
         },
         options.seeds,
     )

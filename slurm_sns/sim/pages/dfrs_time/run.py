@@ -47,10 +47,9 @@ def timed(piece: Piece) -> list[list[float]]:
     trace, nodes = dfrs.trace_of(piece)
     policy = TimedDfrs(ALGORITHMS[dfrs.DYNMCB8])
     PlannedSimulation(whole_nodes(nodes), as_values(trace), policy, penalty_s=int(piece[-1])).run()
-    by_jobs: dict[int, list[float]] = {}
-    for jobs, took_s in policy.seen:
-        by_jobs.setdefault(jobs, []).append(took_s)
-    return [[jobs, len(times), sum(times), max(times)] for jobs, times in sorted(by_jobs.items())]
+    jobs, took_s = np.array(policy.seen).T
+    by_jobs = ((count, took_s[jobs == count]) for count in np.unique(jobs).tolist())
+    return [[count, len(times), float(times.sum()), float(times.max())] for count, times in by_jobs]
 
 
 class TimedDfrs(Dfrs):
@@ -75,13 +74,11 @@ class TimedDfrs(Dfrs):
 def as_values(trace: FluidTrace) -> Trace:
     """The trace as the simulation of any policy reads it."""
     columns = (trace.identity, trace.submit_s, trace.run_s, trace.tasks, trace.cpu, trace.memory)
-    return Trace(
-        tuple(
-            TraceJob(Job(identity, submit_s, (Alternative(tasks, Resources(cpu, memory)),)), run_s)
-            for identity, submit_s, run_s, tasks, cpu, memory in zip(*(each.tolist() for each in columns), strict=True)
-        ),
-        {},
+    jobs = (
+        TraceJob(Job(identity, submit_s, (Alternative(tasks, Resources(cpu, memory)),)), run_s)
+        for identity, submit_s, run_s, tasks, cpu, memory in zip(*(each.tolist() for each in columns), strict=True)
     )
+    return Trace(tuple(jobs), {})
 
 
 def merged(of_traces: Sequence[Timed]) -> list[tuple[int, int, float, float]]:
