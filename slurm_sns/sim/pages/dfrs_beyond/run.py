@@ -102,8 +102,6 @@ WEEK_STEP, QUICK_WEEK_STEP = 6, 30
 DRAWN_PERCENT = np.array([*range(50, 100, 5), 97, 99])
 QUANTILES = (50, 90, 95, 99, 99.9, 100)
 HEADER = ("workload", "variant", "algorithm", "average_factor", "low", "high", "largest_stretch", "mean_stretch")
-#: What came out of a week with time limits, see `run_limits`.
-Week = Mapping[str, Any]
 
 
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
@@ -126,7 +124,7 @@ def results_of(
     data: Mapping[str, Any],
     units: Mapping[str, Sequence[Unit]],
     found: Mapping[Instance, Found],
-    weeks: Sequence[Week],
+    weeks: Sequence[Found],
 ) -> PageResults:
     """Draw the figures; the results, from those of the instances and of the weeks with time limits."""
     variants = variants_of(data)
@@ -291,7 +289,7 @@ BY_ALGORITHM = ("wall_s", "free_wall_s", "killed", "limited_wall_s")
 OVER_RUN, OVER_LIMIT = "wall time / run time", "wall time / limit"
 
 
-def run_limits(instance: Instance) -> Week:
+def run_limits(instance: Instance) -> Found:
     """One week of HPC2N without limits, without a penalty, and with limits that kill.
 
     `run_s`, `limit_s` and `tasks` are by job. By algorithm and job: `wall_s`, how long it has nodes without limits;
@@ -312,7 +310,7 @@ def run_limits(instance: Instance) -> Week:
     return {**found, "longer": int(np.count_nonzero(trace.run_s > trace.limit_s))}
 
 
-def sums(week: Week, name: str, much_slower: float) -> dict[str, float]:
+def sums(week: Found, name: str, much_slower: float) -> dict[str, float]:
     """The sums of one week under one algorithm; times are in node-seconds, the others are numbers of jobs."""
     run_s, limit_s, tasks = (np.asarray(week[key]) for key in ("run_s", "limit_s", "tasks"))
     wall_s, free_wall_s, killed, limited_wall_s = (np.asarray(week[key][name]) for key in BY_ALGORITHM)
@@ -333,7 +331,7 @@ def sums(week: Week, name: str, much_slower: float) -> dict[str, float]:
     return {key: float(np.sum(column)) for key, column in columns.items()}
 
 
-def shares_of(data: Mapping[str, Any], weeks: Sequence[Week], name: str) -> dict[str, Interval]:
+def shares_of(data: Mapping[str, Any], weeks: Sequence[Found], name: str) -> dict[str, Interval]:
     """Of an algorithm each of the `shares`, a percentage that one of the sums is of another, over all weeks."""
     of_weeks = [sums(week, name, data["much_slower"]) for week in weeks]
     total = {key: dfrs.replicates(np.sum, [each[key] for each in of_weeks]) for key in of_weeks[0]}
@@ -343,7 +341,7 @@ def shares_of(data: Mapping[str, Any], weeks: Sequence[Week], name: str) -> dict
     }
 
 
-def limits_of(options: Options, data: Mapping[str, Any], weeks: Sequence[Week]) -> list[tuple[Any, ...]]:
+def limits_of(options: Options, data: Mapping[str, Any], weeks: Sequence[Found]) -> list[tuple[Any, ...]]:
     """Draw the wall times; a table of the shares, and of quantiles of wall times, over run times and limits."""
     run_s, limit_s = (np.concatenate([week[key] for week in weeks]) for key in ("run_s", "limit_s"))
     panels: dict[str, dict[str, tuple[Floats, Floats]]] = {OVER_RUN: {}, OVER_LIMIT: {}}

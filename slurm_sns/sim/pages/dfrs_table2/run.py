@@ -70,8 +70,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
         {
             "nodes": PAPER_NODES,
             "node_gb": NODE_GB,
-            "least_load": LEAST_LOAD,
-            "largest_load": PAPER_LOADS[-1],
+            "trace_loads": loads,
             # How many times as loaded the traces are under the other reading, on average.
             "heavier": float(np.mean(heavier / usual)),
         },
