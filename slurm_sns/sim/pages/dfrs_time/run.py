@@ -63,11 +63,11 @@ class TimedDfrs(Dfrs):
     def decide(self, at: Instant) -> YieldDecision:
         """The decision, which is made twice: the first time the kernel may have to be compiled or loaded."""
         decided = super().decide(at)
-        cluster, jobs = arrays_of(at), np.arange(len(at.jobs))
+        cluster = arrays_of(at)
         clock = DecisionMoment(float(at.now_s), at.is_run, float(at.period_s), float(at.next_run_s))
         began = time.thread_time()
-        decide_in_place(self.algorithm, cluster, jobs, clock)
-        self.seen.append((len(jobs), time.thread_time() - began))
+        decide_in_place(self.algorithm, cluster, clock)
+        self.seen.append((len(at.jobs), time.thread_time() - began))
         return decided
 
 
