@@ -154,7 +154,7 @@ def advance_in_order(cluster: Cluster, backfilling: Backfilling, cycles: Cycles,
     return True
 
 
-@compiled
+@subroutine
 def _start_in_order(cluster: Cluster, backfilling: Backfilling, now_s: int) -> None:
     """Put the jobs that start into the first of the bench's matches."""
     bench, queue, jobs = cluster.bench, cluster.queue, cluster.jobs
