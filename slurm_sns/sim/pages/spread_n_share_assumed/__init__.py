@@ -1,0 +1,1 @@
+"""Spread-n-Share: how much the results depend on assumed numbers."""

@@ -1,0 +1,1 @@
+"""Spread-n-Share: sections 4.1, 4.2 and 5.1, profiles learnt from running jobs."""

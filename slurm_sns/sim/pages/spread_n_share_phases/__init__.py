@@ -1,0 +1,1 @@
+"""Spread-n-Share: section 6.2, why jobs break their alpha."""

@@ -1,0 +1,135 @@
+"""Why jobs break their alpha: phases of the programs, errors of the profiles, and the prototype's choice of scales.
+
+The paper counts broken alphas (section 6.2) and names two causes: phases, by which a profile that was sampled at few
+numbers of ways is wrong, and which let programs exceed the average bandwidth that they were admitted with. The
+prototype's code shows a third: it spreads programs of every class, compact ones too, without regard to alpha (module
+prototype_scales). Here each cause is put in by itself, and all together.
+
+*Phases*: each program has two (module phased), with the profile's means; allocations are made by the means, or by
+profiles that were sampled while the program went through its phases: 2, 4, 8 and 20 ways for 5 s each in turn, so that
+each number of ways meets its own share of the two phases.
+*Errors*: each sampled point has a random error (module sampled_profiles).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from slurm_sns.policies.profile import Program, Run
+from slurm_sns.sim.engine.disciplines import PROTOTYPE
+from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION, SNS
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import HOLDS, Claim, drawn, interval
+from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.running import Options, Piece
+from slurm_sns.sim.pages.spread_n_share import (
+    BLOCK,
+    NUMBERS,
+    Kept,
+    Sequences,
+    draws_of,
+    drawn_jobs,
+    kept,
+    place,
+    shipped_programs,
+    summary,
+)
+from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, as_profiled, sampled
+from slurm_sns.sim.progress.phased import Phases, in_phase
+
+#: How long one number of ways is sampled (section 5.1).
+SAMPLE_S = 5
+FEWEST_SEQUENCES = 2 * BLOCK
+NUMBERS_OF_BROKEN = ("broken", "broken by", "broken by most")
+
+
+@dataclass(frozen=True)
+class PhaseVariant:
+    """What is put in: phases of this size and length; sampled profiles, with errors; the prototype's scales."""
+
+    size: float = 0.0
+    length_s: int = 120
+    sampled: bool = False
+    error: float = 0.0
+    prototype_scales: bool = False
+
+    def planned_by(self, seed: int) -> Mapping[str, Program]:
+        """The profiles that the policy plans by."""
+        programs = shipped_programs()
+        if self.sampled:
+            lots = np.random.default_rng([seed, self.length_s])
+            programs = {
+                name: replace(
+                    program,
+                    runs=tuple(sampled_in_phases(run, self.size, self.length_s, lots) for run in program.runs),
+                )
+                for name, program in sorted(programs.items())
+            }
+        return as_profiled(programs, seed, self.error) if self.error else programs
+
+    def run(self, seed: int) -> Kept:
+        """One sequence under SNS."""
+        placements = place(
+            SNS,
+            CONTENTION,
+            drawn_jobs(seed),
+            discipline=PROTOTYPE,
+            programs=self.planned_by(seed),
+            true_programs=shipped_programs(),
+            phases=Phases(self.size, self.length_s, seed) if self.size else None,
+            prototype_scales=self.prototype_scales,
+        )
+        return kept(placements)
+
+
+def sampled_in_phases(run: Run, size: float, length_s: int, lots: np.random.Generator) -> Run:
+    """The run as profiled once while the program goes through its phases, from a random moment of the first on."""
+    known = sampled(run)
+    samples = int(run.time_s // SAMPLE_S)
+    begins_s = lots.uniform(0, 2 * length_s) + SAMPLE_S * np.arange(samples)
+    in_memory_phase = (begins_s // length_s).astype(int) % 2 == 0
+    of = {memory: in_phase(run, size, is_memory_phase=memory) for memory in (True, False)}
+    ipc, gbps = [], []
+    for at, ways in enumerate(known.ways):
+        memory = float(in_memory_phase[at :: len(SAMPLED_WAYS)].mean())
+        ipc.append(memory * of[True].ipc_at(ways) + (1 - memory) * of[False].ipc_at(ways))
+        gbps.append(memory * of[True].bandwidth_at(ways) + (1 - memory) * of[False].bandwidth_at(ways))
+    return replace(known, ipc=tuple(ipc), bandwidth_gbps=tuple(gbps))
+
+
+def run_sequence(variants: Mapping[str, Any], piece: Piece) -> dict[str, Kept]:
+    """One sequence under CE and under SNS in every variant."""
+    seed = int(piece[1])
+    ce = kept(place(CE, CONTENTION, drawn_jobs(seed), discipline=PROTOTYPE))
+    return {CE: ce, **{name: PhaseVariant(**variant).run(seed) for name, variant in variants.items()}}
+
+
+def run(options: Options, data: Mapping[str, Any]) -> PageResults:
+    """Run the sequences and draw the figure."""
+    variants, columns = data["variants"], data["columns"]
+    count = options.seeds if options.quick else max(options.seeds, FEWEST_SEQUENCES)
+    pieces = [("phases", seed) for seed in range(1, count + 1)]
+    results = options.results("phases", partial(run_sequence, variants), pieces)
+    of = {name: Sequences.of([{CE: each[CE], SNS: each[name]} for each in results]) for name in variants}
+    found: dict[str, dict[str, Any]] = {
+        name: {**summary(each, SNS), "inside": is_inside(each, data["printed"])} for name, each in of.items()
+    }
+    rows = [
+        (name, *(format(each[column], style) for column, (_, style) in columns.items()))
+        for name, each in found.items()
+    ]
+    shares = {str(at): interval(each.columns(SNS)["broken"]) for at, each in enumerate(of.values())}
+    labels = ("row of the table, from 0", "% of the runs")
+    figures.bars(options.out, "broken", {"broken alphas, %": shares}, labels)
+    header = ("put in", *(heading for heading, _ in columns.values()))
+    return PageResults({}, [DataTable("variants", header, rows)], {"of": found}, count)
+
+
+def is_inside(sequences: Sequences, printed: Mapping[str, Any]) -> str:
+    """Whether each of the three printed numbers lies inside the central 90 % of our draws of 36 sequences."""
+    draws = draws_of(sequences, {name: NUMBERS[name] for name in NUMBERS_OF_BROKEN})
+    claims = [Claim("", "", "", drawn(of), printed=printed[name]["number"]) for name, of in draws.items()]
+    return ", ".join("yes" if claim.verdict == HOLDS else "no" for claim in claims)

@@ -1,0 +1,1 @@
+"""Spread-n-Share: measured programs in place of assumed curves."""
