@@ -1,0 +1,132 @@
+"""The combined policy against SNS, CS and CE, and two ideas to let fewer jobs break their alpha.
+
+The policies plan by profiles with a profiler's errors (module sampled_profiles), and the jobs advance under contention
+by the true profiles. For comparison, SNS and combined also plan by the true profiles. The two ideas are tested
+alone and together:
+
+*headroom*: the policy plans as if nodes had a part of their bandwidth. Memory slows down well before it is saturated:
+at 80 % of its bandwidth an access takes 1.3 times as long as on an idle memory, at 95 % twice as long.
+*margin*: jobs ask for ways as if alpha were higher than the one that the owner wants.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
+from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import interval
+from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.running import Options, Piece
+from slurm_sns.sim.pages.spread_n_share import (
+    ALPHA,
+    NODE,
+    PAPER_NODES,
+    Sequences,
+    cluster,
+    drawn_jobs,
+    interval_rows,
+    kept,
+    place,
+    quantities,
+    shipped_programs,
+    table,
+)
+from slurm_sns.sim.profiling.sampled_profiles import as_profiled
+from slurm_sns.sim.progress.progress import PlacedRun
+
+FEWEST_SEEDS = 200
+
+
+@dataclass(frozen=True)
+class PolicyVariant:
+    """A policy and how it plans.
+
+    `is_profiled`: by profiles with a profiler's errors. `bandwidth`: with this fraction of the nodes' bandwidth.
+    `reservations`: at how many queue positions capacity is withheld; None for a policy that never withholds any.
+    `portfolio`: all members of combined, empty for its own.
+    """
+
+    policy: str
+    is_profiled: bool = True
+    bandwidth: float = 1.0
+    alpha: float = ALPHA
+    reservations: int | None = None
+    portfolio: Sequence[str] = ()
+
+    def placements(self, error: float, seed: int) -> tuple[PlacedRun, ...]:
+        """The placements of the jobs of one sequence."""
+        true = shipped_programs()
+        gbps = round(self.bandwidth * NODE.bandwidth_gbps)
+        return place(
+            self.policy,
+            CONTENTION,
+            drawn_jobs(seed),
+            planned_nodes=cluster(PAPER_NODES, NODE._replace(bandwidth_gbps=gbps)),
+            programs=as_profiled(true, seed, error) if self.is_profiled else true,
+            true_programs=true,
+            parameters=replace(REPRODUCTION, alpha=self.alpha),
+            matching=None if self.reservations is None else MatchingParameters(reservations=self.reservations),
+            portfolio=tuple(self.portfolio) or None,
+        )
+
+
+def run_sequence(data: Mapping[str, Any], piece: Piece) -> dict[str, Any]:
+    """One sequence under every variant."""
+    seed, found = int(piece[1]), {}
+    for name, variant in data["variants"].items():
+        placements = PolicyVariant(**variant).placements(data["error"], seed)
+        found[name] = {**kept(placements), "idle": 100 * idle_share(placements)}
+    return found
+
+
+def idle_share(placements: Sequence[PlacedRun]) -> float:
+    """The share of all cores that are idle, on average over the time in which a job waits: fragmentation."""
+    last_start_s = max(each.start_s for each in placements)
+    if last_start_s == 0:
+        return 0.0
+    used = sum(
+        each.alternative.nodes * each.alternative.demand.cores * (min(each.end_s, last_start_s) - each.start_s)
+        for each in placements
+    )
+    return 1 - used / (last_start_s * PAPER_NODES * NODE.cores)
+
+
+def run(options: Options, data: Mapping[str, Any]) -> PageResults:
+    """Run the sequences and draw the figure."""
+    seeds = range(1, 1 + (options.seeds if options.quick else max(options.seeds, FEWEST_SEEDS)))
+    chosen = {"variants": data["variants"], "error": data["error"]}
+    results = options.results("beyond", partial(run_sequence, chosen), [("beyond", seed) for seed in seeds])
+    of = Sequences.of(results)
+    largest = np.array([[job.processes >= NODE.cores for job in drawn_jobs(seed)] for seed in seeds])
+    columns = {
+        name: {
+            **of.columns(name),
+            "idle": np.array([each[name]["idle"] for each in results]),
+            "largest_wait": 100 * mean_of(of.wait_s[name], largest) / of.turnaround_s(CE).mean(axis=1),
+        }
+        for name in data["variants"]
+    }
+    measures = data["measures"]
+    bars = {
+        measures[what]: {name.replace(", ", "\n"): interval(columns[name][what]) for name in columns if name != CE}
+        for what in ("throughput", "broken")
+    }
+    figures.bars(options.out, "beyond", bars, ("", "%"))
+    return PageResults(
+        quantities(columns),
+        [DataTable("variants", ("variant", "measure", "mean", "low", "high"), interval_rows(columns))],
+        {"alpha": ALPHA, "shown": table("shown", "variant", columns, measures)},
+        len(seeds),
+    )
+
+
+def mean_of(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """By sequence the mean of the values that are chosen; 0 where none is."""
+    means: np.ndarray = (values * chosen).sum(axis=1) / np.maximum(chosen.sum(axis=1), 1)
+    return means
