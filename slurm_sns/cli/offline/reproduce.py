@@ -37,7 +37,7 @@ TASK_MINUTES, TASK_GB = 60, 4
 
 
 def module_of(name: str) -> str:
-    """The module of a page: `spread-n-share-scale` is spread_n_share/scale.py."""
+    """The module of a page: `netbatch-load` is netbatch/load.py."""
     paper, _, page = name.rpartition("-")
     return f"slurm_sns.sim.reproduce.{paper.replace('-', '_')}.{page}"
 

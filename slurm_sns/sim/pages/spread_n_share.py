@@ -10,7 +10,7 @@ times over CE's are means of dimensionless numbers, which are geometric.
 Source: Spread-n-Share (SC'19), section 6.2; SSparser.py of Uberun, the prototype (github.com/thu-pacman/Uberun).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import permutations
@@ -54,30 +54,15 @@ Column = NDArray[np.float64]
 class Runs(NamedTuple):
     """The times of the jobs of one sequence, in the order of the jobs. In seconds."""
 
-    start_s: Column
-    end_s: Column
     submit_s: Column
-
-    @property
-    def wait_s(self) -> Column:
-        """From submit to start."""
-        return self.start_s - self.submit_s
-
-    @property
-    def run_s(self) -> Column:
-        """From start to finish."""
-        return self.end_s - self.start_s
-
-    @property
-    def turnaround_s(self) -> Column:
-        """From submit to finish."""
-        return self.end_s - self.submit_s
+    wait_s: Column
+    run_s: Column
 
     @classmethod
     def of(cls, placements: Sequence[PlacedRun]) -> "Runs":
         """The columns of a simulation's placements."""
-        rows = [(each.start_s, each.end_s, each.job.submit_s) for each in placements]
-        return cls(*np.array(rows, dtype=np.float64).T)
+        submit_s, start_s, end_s = np.array([(e.job.submit_s, e.start_s, e.end_s) for e in placements], np.float64).T
+        return cls(submit_s, start_s - submit_s, end_s - start_s)
 
 
 @cache
@@ -165,9 +150,7 @@ def run_all(
     jobs: Sequence[ProgramJob], policies: Sequence[str] = POLICIES, models: Sequence[str] = MODELS, **options: Any
 ) -> dict[str, dict[str, Kept]]:
     """The runs under every progress model and policy."""
-    return {
-        model: {policy: kept(place(policy, model, jobs, **options)) for policy in policies} for model in models
-    }
+    return {model: {policy: kept(place(policy, model, jobs, **options)) for policy in policies} for model in models}
 
 
 # --- statistics
@@ -303,9 +286,7 @@ NUMBERS: Mapping[str, Callable[[Sequences], float]] = {
 }
 
 
-def draws_of(
-    sequences: Sequences, numbers: Mapping[str, Callable[[Sequences], float]] = NUMBERS
-) -> dict[str, Column]:
+def draws_of(sequences: Sequences, numbers: Mapping[str, Callable[[Sequences], float]] = NUMBERS) -> dict[str, Column]:
     """The numbers of each drawn block, by name."""
     lots = np.random.default_rng(DRAWS_SEED)
     blocks = [sequences.take(lots.integers(len(sequences), size=BLOCK)) for _ in range(DRAWS)]
@@ -326,7 +307,9 @@ Columns = Mapping[str, Mapping[str, Column]]
 
 def quantities(columns: Columns) -> dict[str, Quantity]:
     """*NAME MEASURE*, and *ONE - OTHER MEASURE*, which compares in pairs."""
-    found: dict[str, Quantity] = {f"{name} {what}": values for name, of in columns.items() for what, values in of.items()}
+    found: dict[str, Quantity] = {
+        f"{name} {what}": values for name, of in columns.items() for what, values in of.items()
+    }
     for one, other in permutations(columns, 2):
         for what in columns[one].keys() & columns[other].keys():
             found[f"{one} - {other} {what}"] = columns[one][what] - columns[other][what]
@@ -340,8 +323,3 @@ def table(stem: str, first: str, columns: Columns, measures: Mapping[str, str]) 
         for name, of in columns.items()
     ]
     return DataTable(stem, (first, *measures.values()), rows)
-
-
-def interval_rows(columns: Mapping[Any, Mapping[str, Column]]) -> Iterable[tuple[Any, ...]]:
-    """A row for each name and measure: mean, low and high."""
-    return [(name, what, *vars(found_of(values)).values()) for name, of in columns.items() for what, values in of.items()]

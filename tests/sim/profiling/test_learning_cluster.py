@@ -9,9 +9,9 @@ from slurm_sns.policies.spread_n_share.exploration import Exploration
 from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
+from slurm_sns.sim.pages.spread_n_share import cluster, shipped_programs
 from slurm_sns.sim.profiling.learning_cluster import LearningCluster, laboratory_of
 from slurm_sns.sim.progress.progress import Fixed
-from slurm_sns.sim.reproduce.spread_n_share.runs import cluster, shipped_programs
 from slurm_sns.sim.traces.program_trace import TraceReader
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 

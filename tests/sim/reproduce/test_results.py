@@ -1,56 +1,15 @@
-"""What README says of the reproductions of Spread-n-Share and of Max-Jobs is what their pages say."""
+"""What README says of the reproductions of Max-Jobs is what their pages say."""
 
 import csv
-import re
 from collections import Counter
 from pathlib import Path
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.sim.pages.judge import FAILS, HOLDS, INPUT, INPUTS, UNDECIDED
+from slurm_sns.sim.pages.judge import FAILS, HOLDS, INPUTS, UNDECIDED
 from slurm_sns.sim.reproduce.netbatch.variants import EVERYWHERE, FAILS_TOLD, HANGS, HOLDS_TOLD, NOWHERE
 
 ROOT = Path(__file__).parents[3]
-PAGES = sorted((ROOT / "tests" / "results").glob("spread-n-share-*/claims.csv"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def verdicts():
-    """How many claims of the paper have each verdict, by group; inputs have a group of their own."""
-    found = {}
-    for page in PAGES:
-        with page.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                if row["where"] != "ours":
-                    group = INPUT if row["verdict"] == INPUT else row["group"]
-                    found.setdefault(group, Counter())[row["verdict"]] += 1
-    return found
-
-
-def test_the_table_has_the_verdicts_of_the_pages_by_setting():
-    expected = {
-        f"| {group} | {sum(of.values())} | {of[HOLDS]} | {of[FAILS]} | {of[UNDECIDED]} |"
-        for group, of in verdicts().items()
-        if group != INPUT
-    }
-
-    table = README.split("| Spread-n-Share, by | claims |")[1].split("\n\n")[0].splitlines()[2:]
-    assert set(table) == expected
-
-
-def test_the_number_of_inputs_is_that_of_the_pages():
-    assert re.findall(r"\b(\d+) more numbers are inputs", README) == [str(verdicts()[INPUT][INPUT])]
-
-
-def test_every_page_is_listed():
-    for page in (ROOT / "tests" / "results").glob("spread-n-share-*/README.md"):
-        assert f"tests/results/{page.parent.name}/README.md" in README
-
-
-def test_no_claim_of_the_paper_is_judged_by_two_rules_on_one_page():
-    for page in PAGES:
-        with page.open(encoding="utf-8", newline="") as file:
-            rows = [(row.get("group"), row["claim"], row["measure"]) for row in csv.DictReader(file)]
-        assert len(rows) == len(set(rows)), page
 
 
 #: Pages that ask the paper's claims again with an assumption changed.

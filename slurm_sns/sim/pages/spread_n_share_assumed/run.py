@@ -11,19 +11,9 @@ from typing import Any
 
 from slurm_sns.policies.profile import Program, Provenance, Run
 from slurm_sns.sim.engine.spreading_policies import COMBINED, CONTENTION, CS, SNS
+from slurm_sns.sim.pages import spread_n_share as sns
 from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options, Piece
-from slurm_sns.sim.pages.spread_n_share import (
-    NODE,
-    POLICIES,
-    Kept,
-    Sequences,
-    drawn_jobs,
-    quantities,
-    run_all,
-    shipped_programs,
-    table,
-)
 
 #: The program whose need for ways is changed, the ways that it needs for 90 % of its performance, and the fewest ways.
 CG, CG_WAYS, FEWEST_WAYS = "cg", 10, 2
@@ -49,7 +39,7 @@ def bandwidth(run: Run, _: Run, factor: float) -> Run:
     """The bandwidth multiplied by the factor, where it is assumed; at most the node's bandwidth."""
     if run.provenance.bandwidth_gbps is not Provenance.ASSUMED:
         return run
-    gbps = tuple(min(factor * each, float(NODE.bandwidth_gbps)) for each in run.bandwidth_gbps)
+    gbps = tuple(min(factor * each, float(sns.NODE.bandwidth_gbps)) for each in run.bandwidth_gbps)
     return replace(run, bandwidth_gbps=gbps)
 
 
@@ -60,7 +50,7 @@ def cg_ways(run: Run, _: Run, ways: float) -> Run:
     at = [FEWEST_WAYS + (each - FEWEST_WAYS) * step for each in points]
     return replace(
         run,
-        ways=(*points, NODE.ways),
+        ways=(*points, sns.NODE.ways),
         ipc=(*map(run.ipc_at, at), run.full_ipc),
         bandwidth_gbps=(*map(run.bandwidth_at, at), run.bandwidth_gbps[-1]),
     )
@@ -85,15 +75,15 @@ def changed_programs(change: str, factor: float) -> dict[str, Program]:
         )
         if change != "cg_ways" or name == CG
         else program
-        for name, program in shipped_programs().items()
+        for name, program in sns.shipped_programs().items()
     }
 
 
-def run_sequence(piece: Piece) -> dict[str, Kept]:
+def run_sequence(piece: Piece) -> dict[str, sns.Kept]:
     """One sequence with one change of the profiles, which does not change which jobs it has."""
     change, factor, seed = str(piece[0]), float(piece[1]), int(piece[2])
     programs = changed_programs(change, factor)
-    return run_all(drawn_jobs(seed), POLICIES, (CONTENTION,), programs=programs)[CONTENTION]
+    return sns.run_all(sns.drawn_jobs(seed), sns.POLICIES, (CONTENTION,), programs=programs)[CONTENTION]
 
 
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
@@ -103,9 +93,9 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     results = options.results("assumed", run_sequence, pieces)
     columns = {}
     for at, name in enumerate(variants):
-        of = Sequences.of(results[at * len(seeds) : (at + 1) * len(seeds)])
+        of = sns.Sequences.of(results[at * len(seeds) : (at + 1) * len(seeds)])
         gained = {policy: of.gains(policy) for policy in (CS, SNS, COMBINED)}
         columns[name] = {**of.columns(SNS), **gained, "over cs": of.gains(SNS, CS)}
     return PageResults(
-        quantities(columns), [table("assumed", "changed", columns, data["measures"])], seeds=options.seeds
+        sns.quantities(columns), [sns.table("assumed", "changed", columns, data["measures"])], seeds=options.seeds
     )

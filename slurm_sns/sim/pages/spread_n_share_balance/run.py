@@ -13,24 +13,17 @@ import numpy as np
 from slurm_sns.sim.engine.disciplines import TEXT
 from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION, SNS
 from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages import spread_n_share as sns
+from slurm_sns.sim.pages.judge import Quantity
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options, Piece
-from slurm_sns.sim.pages.spread_n_share import (
-    NODE,
-    PAPER_NODES,
-    Column,
-    drawn_in_halves,
-    drawn_jobs,
-    place,
-    shipped_programs,
-)
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, bandwidth_used
 from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 
 EPISODE_S, EPISODES = 30, 60
 POLICIES = (CE, SNS)
-KIND = SharedNode(NODE.ways, NODE.bandwidth_gbps)
+KIND = SharedNode(sns.NODE.ways, sns.NODE.bandwidth_gbps)
 #: The window of all episodes; the others are `last_end` and `last_start`.
 ALL = "all"
 #: Figure 18's histogram has one bin for each tenth of the bandwidth.
@@ -39,9 +32,9 @@ TENTHS = 10
 
 def run_sequence(piece: Piece) -> dict[str, Any]:
     """One sequence under each policy: GB/s by node and episode, and the seconds of its last start and last end."""
-    jobs, found = drawn_jobs(int(piece[1])), {}
+    jobs, found = sns.drawn_jobs(int(piece[1])), {}
     for policy in POLICIES:
-        placements = place(policy, CONTENTION, jobs, discipline=str(piece[0]))
+        placements = sns.place(policy, CONTENTION, jobs, discipline=str(piece[0]))
         found[policy] = {
             "gbps": np.round(episodes(placements, jobs), 3).tolist(),
             "last_start_s": float(max(each.start_s for each in placements)),
@@ -50,11 +43,11 @@ def run_sequence(piece: Piece) -> dict[str, Any]:
     return found
 
 
-def episodes(placements: Sequence[PlacedRun], jobs: Sequence[ProgramJob]) -> Column:
+def episodes(placements: Sequence[PlacedRun], jobs: Sequence[ProgramJob]) -> sns.Column:
     """Shape (nodes, episodes): the mean GB/s of each node in each of the first episodes."""
-    moved = np.zeros((PAPER_NODES, EPISODES))
+    moved = np.zeros((sns.PAPER_NODES, EPISODES))
     bounds_s = range(0, EPISODE_S * EPISODES + 1, EPISODE_S)
-    for node in range(PAPER_NODES):
+    for node in range(sns.PAPER_NODES):
         here = [each for each in placements if node in each.nodes]
         edges = {*bounds_s} | {s for each in here for s in (each.start_s, each.end_s) if s < bounds_s[-1]}
         for begin_s, end_s in pairwise(sorted(edges)):
@@ -66,17 +59,19 @@ def episodes(placements: Sequence[PlacedRun], jobs: Sequence[ProgramJob]) -> Col
 
 def _occupant(placed: PlacedRun, jobs: Sequence[ProgramJob]) -> Occupant:
     job, alternative = jobs[placed.job.id], placed.alternative
-    run_of = shipped_programs()[job.program].at(job.processes)[alternative.scale]
-    return Occupant(run_of, alternative.demand.cores, NODE.ways if alternative.exclusive else alternative.demand.ways)
+    run_of = sns.shipped_programs()[job.program].at(job.processes)[alternative.scale]
+    return Occupant(
+        run_of, alternative.demand.cores, sns.NODE.ways if alternative.exclusive else alternative.demand.ways
+    )
 
 
-def windowed(found: Mapping[str, Any], window: str) -> Column:
+def windowed(found: Mapping[str, Any], window: str) -> sns.Column:
     """The episodes of one sequence and policy that lie in the window, shape (nodes, episodes)."""
     until_s = EPISODE_S * EPISODES if window == ALL else found[f"{window}_s"]
     return np.array(found["gbps"])[:, : max(1, min(EPISODES, round(until_s / EPISODE_S)))]
 
 
-def spread_over_peak(moved: Column) -> float:
+def spread_over_peak(moved: sns.Column) -> float:
     """The standard deviation over nodes and episodes divided by the peak."""
     return float(moved.std() / moved.max())
 
@@ -100,11 +95,11 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
         for (discipline, window, policy), values in spread.items()
         for seed, value in zip(seeds, values, strict=True)
     ]
-    draws = {}
+    draws: dict[str, Quantity] = {}
     for discipline in data["disciplines"]:
         of = {policy: spread[discipline, ALL, policy] for policy in POLICIES}
         of["sns - ce"] = of[SNS] - of[CE]
-        draws |= {f"{discipline} {name}": drawn_in_halves(values) for name, values in of.items()}
+        draws |= {f"{discipline} {name}": sns.drawn_in_halves(values) for name, values in of.items()}
     return PageResults(
         draws | {" ".join(key): values for key, values in spread.items()},
         [DataTable("balance", ("queue", "window", "policy", "seed", "deviation_over_peak"), rows)],
@@ -125,11 +120,11 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     )
 
 
-def _draw(options: Options, first: Mapping[str, Column]) -> None:
+def _draw(options: Options, first: Mapping[str, sns.Column]) -> None:
     """The figures, of the first sequence."""
     panels = {policy.upper(): gbps for policy, gbps in first.items()}
     figures.fields(options.out, "figure-17", panels, ("episode of 30 s", "node"), "GB/s")
-    edges = np.linspace(0, NODE.bandwidth_gbps, TENTHS + 1)
+    edges = np.linspace(0, sns.NODE.bandwidth_gbps, TENTHS + 1)
     middles = ((edges[1:] + edges[:-1]) / 2).tolist()
     shares = {
         name: (middles, np.histogram(gbps, np.append(edges[:-1], np.inf))[0] / gbps.size * 100)

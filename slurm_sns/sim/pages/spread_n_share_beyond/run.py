@@ -20,23 +20,10 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION
 from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages import spread_n_share as sns
 from slurm_sns.sim.pages.judge import interval
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options, Piece
-from slurm_sns.sim.pages.spread_n_share import (
-    ALPHA,
-    NODE,
-    PAPER_NODES,
-    Sequences,
-    cluster,
-    drawn_jobs,
-    interval_rows,
-    kept,
-    place,
-    quantities,
-    shipped_programs,
-    table,
-)
 from slurm_sns.sim.profiling.sampled_profiles import as_profiled
 from slurm_sns.sim.progress.progress import PlacedRun
 
@@ -55,19 +42,19 @@ class PolicyVariant:
     policy: str
     is_profiled: bool = True
     bandwidth: float = 1.0
-    alpha: float = ALPHA
+    alpha: float = sns.ALPHA
     reservations: int | None = None
     portfolio: Sequence[str] = ()
 
     def placements(self, error: float, seed: int) -> tuple[PlacedRun, ...]:
         """The placements of the jobs of one sequence."""
-        true = shipped_programs()
-        gbps = round(self.bandwidth * NODE.bandwidth_gbps)
-        return place(
+        true = sns.shipped_programs()
+        gbps = round(self.bandwidth * sns.NODE.bandwidth_gbps)
+        return sns.place(
             self.policy,
             CONTENTION,
-            drawn_jobs(seed),
-            planned_nodes=cluster(PAPER_NODES, NODE._replace(bandwidth_gbps=gbps)),
+            sns.drawn_jobs(seed),
+            planned_nodes=sns.cluster(sns.PAPER_NODES, sns.NODE._replace(bandwidth_gbps=gbps)),
             programs=as_profiled(true, seed, error) if self.is_profiled else true,
             true_programs=true,
             parameters=replace(REPRODUCTION, alpha=self.alpha),
@@ -81,7 +68,7 @@ def run_sequence(data: Mapping[str, Any], piece: Piece) -> dict[str, Any]:
     seed, found = int(piece[1]), {}
     for name, variant in data["variants"].items():
         placements = PolicyVariant(**variant).placements(data["error"], seed)
-        found[name] = {**kept(placements), "idle": 100 * idle_share(placements)}
+        found[name] = {**sns.kept(placements), "idle": 100 * idle_share(placements)}
     return found
 
 
@@ -94,7 +81,7 @@ def idle_share(placements: Sequence[PlacedRun]) -> float:
         each.alternative.nodes * each.alternative.demand.cores * (min(each.end_s, last_start_s) - each.start_s)
         for each in placements
     )
-    return 1 - used / (last_start_s * PAPER_NODES * NODE.cores)
+    return 1 - used / (last_start_s * sns.PAPER_NODES * sns.NODE.cores)
 
 
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
@@ -102,8 +89,8 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     seeds = range(1, 1 + (options.seeds if options.quick else max(options.seeds, FEWEST_SEEDS)))
     chosen = {"variants": data["variants"], "error": data["error"]}
     results = options.results("beyond", partial(run_sequence, chosen), [("beyond", seed) for seed in seeds])
-    of = Sequences.of(results)
-    largest = np.array([[job.processes >= NODE.cores for job in drawn_jobs(seed)] for seed in seeds])
+    of = sns.Sequences.of(results)
+    largest = np.array([[job.processes >= sns.NODE.cores for job in sns.drawn_jobs(seed)] for seed in seeds])
     columns = {
         name: {
             **of.columns(name),
@@ -118,10 +105,15 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
         for what in ("throughput", "broken")
     }
     figures.bars(options.out, "beyond", bars, ("", "%"))
+    rows = [
+        (name, what, *vars(interval(values)).values())
+        for name, of_name in columns.items()
+        for what, values in of_name.items()
+    ]
     return PageResults(
-        quantities(columns),
-        [DataTable("variants", ("variant", "measure", "mean", "low", "high"), interval_rows(columns))],
-        {"alpha": ALPHA, "shown": table("shown", "variant", columns, measures)},
+        sns.quantities(columns),
+        [DataTable("variants", ("variant", "measure", "mean", "low", "high"), rows)],
+        {"alpha": sns.ALPHA, "shown": sns.table("shown", "variant", columns, measures)},
         len(seeds),
     )
 

@@ -25,11 +25,11 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     ways = list(range(2, NODE.ways + 1))
     shown = {name.upper(): (ways, [runs[name].kept_at(each) for each in ways]) for name in data["drawn"]}
     figures.curves(options.out, "figure-6", {"": shown}, ("ways", "share of best performance"))
-    measured = tuple(zip(*data["stream_gbps"], strict=True))
-    peak_gbps = measured[1][-1]
+    at, gbps = zip(*data["stream_gbps"], strict=True)
+    peak_gbps = gbps[-1]
     cores = list(range(1, NODE.cores + 1))
     law = [peak_gbps * settled([Traffic(ONE_CORE_GBPS * each, 1.0)], peak_gbps) for each in cores]
-    panel = {"the law": (cores, law), "STREAM": measured}
+    panel = {"the law": (cores, law), "STREAM": (at, gbps)}
     figures.curves(options.out, "figure-3", {"": panel}, ("cores", "GB/s"), joined=False)
     known, rows = {f"stream {at}": gbps for at, gbps in zip(cores, law, strict=True)}, []
     known["mg on two nodes"] = programs["mg"].at(PROCESSES)[2].bandwidth_at(NODE.ways)

@@ -21,7 +21,8 @@ def run(_: Options, data: Mapping[str, Any]) -> PageResults:
     jobs = [ProgramJob(at, 0.0, s, name, PROCESSES, None) for at, (name, (s, _)) in enumerate(times_s.items())]
     ce = place(CE, CONTENTION, jobs, node_arrays=cluster(CE_NODES))
     last_ce_s = max(each.end_s for each in ce)
-    known, rows = {}, []
+    known: dict[str, float] = {}
+    rows: list[tuple[Any, ...]] = []
     for model in MODELS:
         sns = place(SNS, model, jobs, node_arrays=cluster(SNS_NODES))
         last_s = max(each.end_s for each in sns)

@@ -22,22 +22,10 @@ from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION, CS, SNS, policy_of, progress_of
 from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages import spread_n_share as sns
 from slurm_sns.sim.pages.judge import Quantity, interval
 from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options, Piece
-from slurm_sns.sim.pages.spread_n_share import (
-    INTERVAL_S,
-    PAPER_NODES,
-    Runs,
-    Sequences,
-    cluster,
-    kept,
-    members,
-    place,
-    quantities,
-    shipped_programs,
-    table,
-)
 from slurm_sns.sim.profiling.learning_cluster import Laboratory, LearningCluster, laboratory_of
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS
 from slurm_sns.sim.progress.progress import PlacedRun
@@ -58,7 +46,7 @@ def stream(seed: int) -> tuple[ProgramJob, ...]:
     return tuple(
         ProgramJob(batch * 1000 + at, float(batch * EVERY_S), member.run_s, member.program, member.processes, None)
         for batch in range(BATCHES)
-        for at, member in enumerate(sequence(members(), BATCHES * seed + batch))
+        for at, member in enumerate(sequence(sns.members(), BATCHES * seed + batch))
     )
 
 
@@ -98,7 +86,7 @@ def learn(
     jobs: Sequence[ProgramJob], error: float, seed: int
 ) -> tuple[tuple[PlacedRun, ...], dict[int, Explored], Laboratory]:
     """The jobs' placements while profiles are learnt, which jobs explored, and what is known in the end."""
-    nodes, programs = cluster(), shipped_programs()
+    nodes, programs = sns.cluster(), sns.shipped_programs()
     read = TraceReader(nodes, SNS, programs, REPRODUCTION).of_programs("the stream", jobs)
     laboratory = laboratory_of(nodes, programs, EXPLORATION, spread=error, seed=seed)
     exploring = RecordedCluster(
@@ -106,7 +94,7 @@ def learn(
     )
     depth = REPRODUCTION.queue_depth
     simulation = Simulation(
-        nodes, read.trace, exploring, queue_depth=depth, interval_s=INTERVAL_S, progress=exploring
+        nodes, read.trace, exploring, queue_depth=depth, interval_s=sns.INTERVAL_S, progress=exploring
     )
     return simulation.run().placements, exploring.explored, laboratory
 
@@ -116,12 +104,12 @@ def run_stream(known: str, learnt: Mapping[str, float], piece: Piece) -> dict[st
     seed = int(piece[1])
     jobs = stream(seed)
     found: dict[str, Any] = {
-        name: kept(place(policy, CONTENTION, jobs)) for name, policy in ((CE, CE), (CS, CS), (known, SNS))
+        name: sns.kept(sns.place(policy, CONTENTION, jobs)) for name, policy in ((CE, CE), (CS, CS), (known, SNS))
     }
     for name, error in learnt.items():
         placements, explored, laboratory = learn(jobs, error, seed)
         found[name] = {
-            **kept(placements),
+            **sns.kept(placements),
             "cost": {**cost(placements, explored), "right_classes": right_classes(laboratory)},
             "broken": rules_broken(placements, explored, laboratory),
         }
@@ -147,7 +135,7 @@ def rounds_of(placements: Sequence[PlacedRun], explored: Mapping[int, Explored])
 
 def cost(placements: Sequence[PlacedRun], explored: Mapping[int, Explored]) -> dict[str, float]:
     """What exploring took: its runs, the jobs submitted until all was known, and the share of the node-seconds."""
-    runs, rounds = Runs.of(placements), rounds_of(placements, explored)
+    rounds = rounds_of(placements, explored)
     last_end_s = max(float(placed.end_s) for first, *_ in rounds.values() for placed, _ in first)
     held = sum(
         each.alternative.nodes * float(each.end_s - each.start_s) for each in placements if each.job.id in explored
@@ -155,9 +143,9 @@ def cost(placements: Sequence[PlacedRun], explored: Mapping[int, Explored]) -> d
     return {
         "exploring_runs": float(sum(each.job.id in explored for each in placements)),
         "renewals": float(sum(len(of_key) - 1 for of_key in rounds.values())),
-        "jobs_until_known": float((runs.submit_s <= last_end_s).sum()),
+        "jobs_until_known": float(sum(each.job.submit_s <= last_end_s for each in placements)),
         "hours_until_known": last_end_s / 3600,
-        "exploring_share": 100 * held / (PAPER_NODES * float(runs.end_s.max())),
+        "exploring_share": 100 * held / (sns.PAPER_NODES * max(float(each.end_s) for each in placements)),
     }
 
 
@@ -218,7 +206,7 @@ def _share_nodes(one: PlacedRun, other: PlacedRun) -> bool:
 
 def right_classes(laboratory: Laboratory) -> float:
     """The percentage of the learnt (program, processes) whose class is that of the true profile."""
-    true, right = shipped_programs(), []
+    true, right = sns.shipped_programs(), []
     for (name, processes), known in laboratory.learning.known.items():
         if (profile := known.profile()) is not None:
             found, wanted = (
@@ -233,7 +221,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run the streams and draw the figure."""
     pieces = [("learning", seed) for seed in range(1, options.seeds + 1)]
     results = options.results("learning", partial(run_stream, data["known"], data["learnt"]), pieces)
-    of = Sequences.of(results)
+    of = sns.Sequences.of(results)
     late = of.take(slice(None), LATE)
     columns = {}
     for name, first in results[0].items():
@@ -251,10 +239,12 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     }
     figures.bars(options.out, "learning", bars, ("", "throughput over CE, %"))
     learnt_of = [each[name] for each in results for name in data["learnt"]]
-    broken: dict[str, Quantity] = {f"{rule} broken": sum(each["broken"][rule] for each in learnt_of) for rule in data["rules"]}
+    broken: dict[str, Quantity] = {
+        f"{rule} broken": sum(each["broken"][rule] for each in learnt_of) for rule in data["rules"]
+    }
     return PageResults(
-        quantities(columns) | broken,
-        [table("learning", "", columns, data["measures"])],
+        sns.quantities(columns) | broken,
+        [sns.table("learning", "", columns, data["measures"])],
         {"batches": BATCHES, "runs": int(sum(each["cost"]["exploring_runs"] for each in learnt_of))},
         options.seeds,
     )

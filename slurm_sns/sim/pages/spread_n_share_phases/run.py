@@ -22,27 +22,16 @@ from slurm_sns.policies.profile import Program, Run
 from slurm_sns.sim.engine.disciplines import PROTOTYPE
 from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION, SNS
 from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages import spread_n_share as sns
 from slurm_sns.sim.pages.judge import HOLDS, Claim, drawn, interval
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options, Piece
-from slurm_sns.sim.pages.spread_n_share import (
-    BLOCK,
-    NUMBERS,
-    Kept,
-    Sequences,
-    draws_of,
-    drawn_jobs,
-    kept,
-    place,
-    shipped_programs,
-    summary,
-)
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, as_profiled, sampled
 from slurm_sns.sim.progress.phased import Phases, in_phase
 
 #: How long one number of ways is sampled (section 5.1).
 SAMPLE_S = 5
-FEWEST_SEQUENCES = 2 * BLOCK
+FEWEST_SEQUENCES = 2 * sns.BLOCK
 NUMBERS_OF_BROKEN = ("broken", "broken by", "broken by most")
 
 
@@ -58,7 +47,7 @@ class PhaseVariant:
 
     def planned_by(self, seed: int) -> Mapping[str, Program]:
         """The profiles that the policy plans by."""
-        programs = shipped_programs()
+        programs = sns.shipped_programs()
         if self.sampled:
             lots = np.random.default_rng([seed, self.length_s])
             programs = {
@@ -70,19 +59,19 @@ class PhaseVariant:
             }
         return as_profiled(programs, seed, self.error) if self.error else programs
 
-    def run(self, seed: int) -> Kept:
+    def run(self, seed: int) -> sns.Kept:
         """One sequence under SNS."""
-        placements = place(
+        placements = sns.place(
             SNS,
             CONTENTION,
-            drawn_jobs(seed),
+            sns.drawn_jobs(seed),
             discipline=PROTOTYPE,
             programs=self.planned_by(seed),
-            true_programs=shipped_programs(),
+            true_programs=sns.shipped_programs(),
             phases=Phases(self.size, self.length_s, seed) if self.size else None,
             prototype_scales=self.prototype_scales,
         )
-        return kept(placements)
+        return sns.kept(placements)
 
 
 def sampled_in_phases(run: Run, size: float, length_s: int, lots: np.random.Generator) -> Run:
@@ -100,10 +89,10 @@ def sampled_in_phases(run: Run, size: float, length_s: int, lots: np.random.Gene
     return replace(known, ipc=tuple(ipc), bandwidth_gbps=tuple(gbps))
 
 
-def run_sequence(variants: Mapping[str, Any], piece: Piece) -> dict[str, Kept]:
+def run_sequence(variants: Mapping[str, Any], piece: Piece) -> dict[str, sns.Kept]:
     """One sequence under CE and under SNS in every variant."""
     seed = int(piece[1])
-    ce = kept(place(CE, CONTENTION, drawn_jobs(seed), discipline=PROTOTYPE))
+    ce = sns.kept(sns.place(CE, CONTENTION, sns.drawn_jobs(seed), discipline=PROTOTYPE))
     return {CE: ce, **{name: PhaseVariant(**variant).run(seed) for name, variant in variants.items()}}
 
 
@@ -113,13 +102,12 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     count = options.seeds if options.quick else max(options.seeds, FEWEST_SEQUENCES)
     pieces = [("phases", seed) for seed in range(1, count + 1)]
     results = options.results("phases", partial(run_sequence, variants), pieces)
-    of = {name: Sequences.of([{CE: each[CE], SNS: each[name]} for each in results]) for name in variants}
+    of = {name: sns.Sequences.of([{CE: each[CE], SNS: each[name]} for each in results]) for name in variants}
     found: dict[str, dict[str, Any]] = {
-        name: {**summary(each, SNS), "inside": is_inside(each, data["printed"])} for name, each in of.items()
+        name: {**sns.summary(each, SNS), "inside": is_inside(each, data["printed"])} for name, each in of.items()
     }
     rows = [
-        (name, *(format(each[column], style) for column, (_, style) in columns.items()))
-        for name, each in found.items()
+        (name, *(format(each[column], style) for column, (_, style) in columns.items())) for name, each in found.items()
     ]
     shares = {str(at): interval(each.columns(SNS)["broken"]) for at, each in enumerate(of.values())}
     labels = ("row of the table, from 0", "% of the runs")
@@ -128,8 +116,8 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     return PageResults({}, [DataTable("variants", header, rows)], {"of": found}, count)
 
 
-def is_inside(sequences: Sequences, printed: Mapping[str, Any]) -> str:
+def is_inside(sequences: sns.Sequences, printed: Mapping[str, Any]) -> str:
     """Whether each of the three printed numbers lies inside the central 90 % of our draws of 36 sequences."""
-    draws = draws_of(sequences, {name: NUMBERS[name] for name in NUMBERS_OF_BROKEN})
+    draws = sns.draws_of(sequences, {name: sns.NUMBERS[name] for name in NUMBERS_OF_BROKEN})
     claims = [Claim("", "", "", drawn(of), printed=printed[name]["number"]) for name, of in draws.items()]
     return ", ".join("yes" if claim.verdict == HOLDS else "no" for claim in claims)

@@ -22,13 +22,13 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Compute the speedups and draw the figure. Nothing is random."""
     programs = shipped_programs()
     runs = {name: program.at(PROCESSES) for name, program in sorted(programs.items())}
-    faster = {name: {at: 100 * (of[1].time_s / each.time_s - 1) for at, each in of.items()} for name, of in runs.items()}
+    faster = {
+        name: {at: 100 * (of[1].time_s / each.time_s - 1) for at, each in of.items()} for name, of in runs.items()
+    }
     classes = {name: classify(of, REPRODUCTION, max_scale=programs[name].max_scale) for name, of in runs.items()}
     scales = sorted(runs["mg"])
     bars = {
-        f"scale {at}": {
-            name.upper(): exactly(1 + of.get(at, 0.0) / 100) for name, of in faster.items() if len(of) > 1
-        }
+        f"scale {at}": {name.upper(): exactly(1 + of.get(at, 0.0) / 100) for name, of in faster.items() if len(of) > 1}
         for at in scales
     }
     figures.bars(options.out, "figure-13", bars, ("", "speedup over one node"))

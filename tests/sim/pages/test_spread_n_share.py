@@ -2,6 +2,9 @@
 
 import csv
 import dataclasses
+import re
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,37 +15,36 @@ from slurm_sns.policies.spread_n_share.classify import ProgramClass
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
 from slurm_sns.sim.engine.disciplines import TEXT
 from slurm_sns.sim.engine.spreading_policies import AUTHORS, CE, CONTENTION, CS, MODELS, SNS
-from slurm_sns.sim.pages.judge import FAILS, HOLDS, INPUT
+from slurm_sns.sim.pages.claims import PageClaims
+from slurm_sns.sim.pages.judge import FAILS, HOLDS, INPUT, UNDECIDED, drawn
+from slurm_sns.sim.pages.page import folder_of, reproduce
 from slurm_sns.sim.pages.running import Options, WorkerProcesses
-from slurm_sns.sim.profiling.sampled_profiles import as_profiled, sampled
-from slurm_sns.sim.reproduce.page import write_page
-from slurm_sns.sim.reproduce.spread_n_share import (
-    assumed,
-    balance,
-    cache,
-    example,
-    learning,
-    phases,
-    ratio,
-    scale,
-    scaling,
-    spec,
-    throughput,
-)
-from slurm_sns.sim.reproduce.spread_n_share.beyond import VARIANTS, idle_share, measures
-from slurm_sns.sim.reproduce.spread_n_share.recorded import RECORDED, recorded_claims
-from slurm_sns.sim.reproduce.spread_n_share.runs import (
+from slurm_sns.sim.pages.spread_n_share import (
+    ARITHMETIC,
+    GEOMETRIC,
     NODE,
+    NUMBERS,
     POLICIES,
     Runs,
+    Sequences,
+    above_alpha,
     cluster,
+    draws_of,
+    kept,
     place,
     run_all,
-    runs_of,
     shipped_programs,
 )
-from slurm_sns.sim.reproduce.spread_n_share.statistics import ARITHMETIC, GEOMETRIC, NUMBERS, Sequences, above_alpha
-from slurm_sns.sim.reproduce.spread_n_share.throughput import PRINTED, draws_of
+from slurm_sns.sim.pages.spread_n_share_assumed import run as assumed
+from slurm_sns.sim.pages.spread_n_share_balance import run as balance
+from slurm_sns.sim.pages.spread_n_share_beyond import run as beyond
+from slurm_sns.sim.pages.spread_n_share_learning import run as learning
+from slurm_sns.sim.pages.spread_n_share_phases import run as phases
+from slurm_sns.sim.pages.spread_n_share_ratio import run as ratio
+from slurm_sns.sim.pages.spread_n_share_scale import run as scale
+from slurm_sns.sim.pages.spread_n_share_spec import run as spec
+from slurm_sns.sim.pages.spread_n_share_throughput import run as throughput
+from slurm_sns.sim.profiling.sampled_profiles import as_profiled, sampled
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import (
     PAPER_RATIOS,
@@ -54,6 +56,12 @@ from slurm_sns.sim.workloads.sequences import (
     sweep_sequence,
 )
 from slurm_sns.sim.workloads.trinity import FILE, trinity_jobs
+
+THROUGHPUT, RATIO, PHASES, ASSUMED, BEYOND, SCALE = (
+    PageClaims.of(folder_of(f"spread-n-share-{name}"))
+    for name in ("throughput", "ratio", "phases", "assumed", "beyond", "scale")
+)
+PRINTED, RECORDED = (THROUGHPUT.content.data[name] for name in ("printed", "recorded_jobs"))
 
 
 @pytest.fixture(scope="module")
@@ -67,16 +75,17 @@ def some(members):
     return [run_all(jobs_of(sequence(members, seed))) for seed in (1, 2)]
 
 
-@pytest.mark.parametrize("module", [example, cache, scaling])
-def test_printed_numbers_come_back(module, tmp_path):
-    page = module.reproduce(Options(tmp_path))
-    write_page(tmp_path, page)
+@pytest.mark.parametrize(("name", "drawings"), [("example", 0), ("cache", 2), ("scaling", 1)])
+def test_printed_numbers_come_back(name, drawings, tmp_path):
+    claims, seeds = reproduce(f"spread-n-share-{name}", Options(tmp_path))
 
-    assert {claim.verdict for claim in page.claims} == {INPUT}
-    text = (tmp_path / "README.md").read_text()
-    for drawing in page.drawings:
-        assert f"{drawing.stem}.png" in text
-        assert (tmp_path / f"{drawing.stem}.svg").stat().st_size > 1000
+    assert seeds is None
+    assert {claim.verdict for claim in claims} == {INPUT}
+    stems = re.findall(r"\(([\w-]+)\.svg\)", (tmp_path / "README.md").read_text())
+    assert len(stems) == drawings
+    for stem in stems:
+        assert (tmp_path / f"{stem}.png").is_file()
+        assert (tmp_path / f"{stem}.svg").stat().st_size > 1000
 
 
 # --- sequences
@@ -108,7 +117,10 @@ def test_the_scaling_ratio_counts_gan_and_nw_and_the_recorded_sequence_lies_in_t
 
 def test_the_recorded_sequence_waits_and_runs_as_long_as_recorded_within_5_percent():
     assert len(RECORDED) == 20
-    claims = recorded_claims()
+    data = THROUGHPUT.content.data
+    others = {f"{setting} {name}": drawn(np.zeros(2)) for setting in data["settings"] for name in PRINTED}
+    judged = THROUGHPUT.judge(others | throughput.recorded_numbers(data), {})
+    claims = [each for each in judged if (each.where, each.group) == ("prototype", data["settings"]["text"]["title"])]
 
     assert [claim.expected for claim in claims] == ["304 to 336", "400.9 to 443.1", "0.342 to 0.378"]
     assert [claim.verdict for claim in claims] == [HOLDS, INPUT, HOLDS]
@@ -130,35 +142,42 @@ def test_under_ce_both_models_run_jobs_as_long_as_the_trace_says(some, members):
     for seed, result in enumerate(some, start=1):
         drawn = sequence(members, seed)
         for model in MODELS:
-            assert np.allclose(runs_of(result, CE, model).run_s, [m.run_s for m in drawn], atol=0.5)
+            assert np.allclose(result[model][CE]["run_s"], [m.run_s for m in drawn], atol=0.5)
 
 
 def test_every_printed_number_has_a_statistic(some):
-    assert {printed.number for printed in PRINTED} == NUMBERS.keys()
+    assert list(PRINTED) == list(NUMBERS)
     for model in MODELS:
-        assert all(np.isfinite(float(number(Sequences.of(some, model)))) for number in NUMBERS.values())
+        assert all(
+            np.isfinite(float(number(Sequences.of([each[model] for each in some])))) for number in NUMBERS.values()
+        )
+
+
+def contended(results, throughput=ARITHMETIC):
+    """The sequences under the contention model."""
+    return Sequences.of([each[CONTENTION] for each in results], throughput)
 
 
 def test_by_the_text_throughput_is_the_inverse_of_the_mean_turnaround(some):
-    of = Sequences.of(some, CONTENTION)
-    ce, sns = (runs_of(some[0], policy, CONTENTION).turnaround_s.mean() for policy in (CE, SNS))
+    of = contended(some)
+    ce, sns = (np.add(*some[0][CONTENTION][policy].values()).mean() for policy in (CE, SNS))
 
     assert of.gains(SNS)[0] == pytest.approx(100 * (ce / sns - 1))
     assert (of.gains(CE) == 0).all()
 
 
 def test_by_the_prototype_throughput_is_the_geometric_mean_of_the_jobs_ratios(some):
-    of = Sequences.of(some, CONTENTION, GEOMETRIC)
-    ce, sns = (runs_of(some[1], policy, CONTENTION).turnaround_s for policy in (CE, SNS))
+    of = contended(some, GEOMETRIC)
+    ce, sns = (np.add(*some[1][CONTENTION][policy].values()) for policy in (CE, SNS))
 
     assert of.gains(SNS)[1] == pytest.approx(100 * (np.prod(ce / sns) ** (1 / 20) - 1))
-    assert of.gains(SNS)[1] != of.measured_by(ARITHMETIC).gains(SNS)[1]
+    assert of.gains(SNS)[1] != contended(some).gains(SNS)[1]
 
 
 def hand_made(ratios):
     """One sequence of jobs that take 100 s under CE, and these shares of that under SNS and CS."""
-    own, ce = 100 * np.array([ratios]), np.full((1, len(ratios)), 100.0)
-    return Sequences({CE: ce, SNS: own, CS: own}, {CE: ce, SNS: own, CS: own})
+    own, ce, waits = 100 * np.array([ratios]), np.full((1, len(ratios)), 100.0), np.zeros((1, len(ratios)))
+    return Sequences(dict.fromkeys((CE, SNS, CS), waits), {CE: ce, SNS: own, CS: own})
 
 
 def test_an_alpha_is_broken_above_its_inverse_and_measured_in_both_units():
@@ -169,7 +188,8 @@ def test_an_alpha_is_broken_above_its_inverse_and_measured_in_both_units():
     assert NUMBERS["broken by"](of) == pytest.approx(100 * ((1.2 * 1.8) ** 0.5 - 1))
     assert NUMBERS["broken by most"](of) == pytest.approx(80)
     assert above_alpha(of.broken(SNS)) == pytest.approx(100 * (0.08 + 0.62) / 2)
-    assert of.broken_shares(SNS).tolist() == [50]
+    assert of.columns(SNS)["broken"].tolist() == [50]
+    assert of.columns(SNS)["broken_by"].tolist() == pytest.approx([100 * (0.08 + 0.62) / 4])
 
 
 def test_without_broken_alphas_they_are_broken_by_nothing():
@@ -180,7 +200,7 @@ def test_without_broken_alphas_they_are_broken_by_nothing():
 
 
 def test_blocks_are_drawn_from_the_sequences_and_a_seed_gives_the_same_ones_again(some):
-    of = Sequences.of(some, CONTENTION)
+    of = contended(some)
     first, again = (draws_of(of, {"sns gain": NUMBERS["sns gain"]})["sns gain"] for _ in range(2))
 
     assert (first == again).all()
@@ -190,37 +210,37 @@ def test_blocks_are_drawn_from_the_sequences_and_a_seed_gives_the_same_ones_agai
 
 def test_every_setting_is_judged_by_all_printed_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(throughput, "QUICK_SEQUENCES", 4)
-    page = throughput.reproduce(Options(tmp_path, quick=True, workers=WorkerProcesses(1)))
+    claims, _ = reproduce("spread-n-share-throughput", Options(tmp_path, quick=True, workers=WorkerProcesses(1)))
 
-    for setting in throughput.SETTINGS.values():
-        own = [c.text for c, group in zip(page.claims, page.groups, strict=True) if group == setting.title]
-        assert [each.text for each in PRINTED] == own[: len(PRINTED)]
-    assert sum(claim.verdict == INPUT for claim in page.claims) == 3  # mean run times follow from those under CE
+    for setting in THROUGHPUT.content.data["settings"].values():
+        own = [claim.text for claim in claims if claim.group == setting["title"]]
+        assert [each["text"] for each in PRINTED.values()] == own[: len(PRINTED)]
+    assert sum(claim.verdict == INPUT for claim in claims) == 3  # mean run times follow from those under CE
 
 
 # --- the ratio of scaling jobs
 
 
-def _shares(turnaround, wait=None):
-    """Shares of one draw at every ratio."""
-    columns = zip(turnaround, wait or turnaround, strict=True)
-    return {
-        jobs: {"turnaround_s": np.full(4, t), "wait_s": np.full(4, w), "run_s": np.full(4, 1 - jobs / 100)}
-        for jobs, (t, w) in zip(ratio.SCALING_JOBS, columns, strict=True)
-    }
+def claims_on_ratio(turnaround):
+    """The claims on these shares of CE's turnaround and wait at every ratio, by text: four equal draws."""
+    ratios = np.array(ratio.SCALING_JOBS) / SWEEP_JOBS
+    run, other = (np.repeat(np.array(each)[:, None], 4, axis=1) for each in (1 - ratios * 30 / 100, turnaround))
+    data = RATIO.content.data
+    found = {}
+    for queue in data["queues"]:
+        found |= ratio.numbers(queue, {"turnaround_s": other, "wait_s": other, "run_s": run}, ratios, data)
+    return {claim.text: claim for claim in RATIO.judge(found, {}) if claim.group == data["queues"][TEXT]}
 
 
 def test_a_sentence_of_figure_19_is_one_claim():
-    ratios = {jobs: jobs / SWEEP_JOBS for jobs in ratio.SCALING_JOBS}
     falls = [1.0, 0.99, 0.96, 0.93, 0.85, 0.85, 0.85, 0.8, 0.89, 1.1, 1.2]
-    claims = {claim.text: claim for claim in ratio.claims_of(_shares(falls), ratios)}
+    claims = claims_on_ratio(falls)
 
     assert len(claims) == 5
     assert {claim.verdict for claim in claims.values()} == {HOLDS}
     better = claims["turnaround over 10 % better between 0.35 and 0.85"]
     assert better.found.mean == pytest.approx(11)  # the least of the five
-    misses = [*falls[:8], 0.95, *falls[9:]]
-    by_text = {claim.text: claim.verdict for claim in ratio.claims_of(_shares(misses), ratios)}
+    by_text = {text: claim.verdict for text, claim in claims_on_ratio([*falls[:8], 0.95, *falls[9:]]).items()}
     assert by_text["turnaround over 10 % better between 0.35 and 0.85"] == FAILS
 
 
@@ -257,18 +277,18 @@ def test_errors_are_drawn_once_and_none_of_no_size_is_made():
     assert exact.ipc == pytest.approx(sampled(true["mg"].at(16)[1]).ipc)
 
 
-def test_planning_by_less_bandwidth_leaves_it_unused(members):
-    jobs = jobs_of(sequence(members, 4))
-    for each in VARIANTS["sns, headroom"].placements(jobs, 4):
+def test_planning_by_less_bandwidth_leaves_it_unused():
+    headroom = beyond.PolicyVariant(**BEYOND.content.data["variants"]["sns, headroom"])
+    for each in headroom.placements(0.05, 4):
         assert each.alternative.demand.bandwidth_gbps <= 0.8 * NODE.bandwidth_gbps
 
 
 def test_measures_of_ce_beside_itself_are_nothing_and_its_cores_idle_for_part_of_the_wait(members):
     placements = place(CE, CONTENTION, jobs_of(sequence(members, 5)))
-    found = measures(placements, Runs.of(placements))
+    found = Sequences.of([{CE: kept(placements)}]).columns(CE)
 
-    assert (found["throughput"], found["run"], found["broken"]) == (0, 1, 0)
-    assert 0 < idle_share(placements) < 1
+    assert (found["throughput"], found["run"], found["broken"], found["broken_by"]) == (0, 1, 0, 0)
+    assert 0 < beyond.idle_share(placements) < 1
 
 
 # --- balance
@@ -292,10 +312,10 @@ def test_what_nodes_move_is_what_their_jobs_move(members):
 def test_the_windows_end_with_the_sequence_or_with_its_last_start():
     found = {"gbps": [[8.0] * 20 + [0.0] * 40] * 2, "last_start_s": 290.0, "last_end_s": 600.0}
 
-    shapes = [balance.windowed(found, window).shape for window in balance.WINDOWS]
+    shapes = [balance.windowed(found, window).shape for window in ("all", "last_end", "last_start")]
     assert shapes == [(2, 60), (2, 20), (2, 10)]
     assert balance.spread_over_peak(balance.windowed(found, balance.ALL)) == pytest.approx((1 / 3 * 2 / 3) ** 0.5)
-    assert balance.spread_over_peak(balance.windowed(found, balance.LAST_END)) == 0
+    assert balance.spread_over_peak(balance.windowed(found, "last_end")) == 0
 
 
 # --- phases and errors
@@ -322,18 +342,19 @@ def test_phases_as_long_as_two_samples_show_each_number_of_ways_one_phase_alone(
 
 
 def test_every_variant_of_broken_alphas_is_a_run_of_its_own():
-    found = phases.run(("phases", 1))
+    variants = PHASES.content.data["variants"]
+    found = phases.run_sequence(variants, ("phases", 1))
 
-    assert found.keys() == {CE, *phases.VARIANTS}
-    assert {len(each["start_s"]) for each in found.values()} == {20}
-    assert found["none"] != found["the prototype's scales"] != found[list(phases.VARIANTS)[-1]]
+    assert found.keys() == {CE, *variants}
+    assert {len(each["wait_s"]) for each in found.values()} == {20}
+    assert found["none"] != found["the prototype's scales"] != found[list(variants)[-1]]
 
 
 def test_the_page_of_broken_alphas_says_of_each_row_whether_the_printed_numbers_lie_inside():
     few, many = hand_made([1.0, 1.2] * 10), hand_made([1.0] * 16 + [1.283] * 3 + [2.259])
 
-    assert phases.is_inside(few) == "no, no, no"
-    assert phases.is_inside(many) == "no, no, yes"
+    assert phases.is_inside(few, PRINTED) == "no, no, no"
+    assert phases.is_inside(many, PRINTED) == "no, no, yes"
 
 
 # --- learning
@@ -348,9 +369,7 @@ def _explored(*steps, times=None):
 
 
 def _broken(*steps, times=None):
-    return {
-        rule for rule, is_broken in learning._broken_in_a_round(_explored(*steps, times=times)).items() if is_broken
-    }
+    return {rule for rule, is_broken in learning.broken_in_a_round(_explored(*steps, times=times)).items() if is_broken}
 
 
 def test_rules_of_learning_are_seen_to_be_kept_and_broken():
@@ -369,25 +388,26 @@ def test_rules_of_learning_are_seen_to_be_kept_and_broken():
 def test_a_stream_is_learnt_by_the_rules_and_learning_costs_node_time(monkeypatch):
     monkeypatch.setattr(learning, "BATCHES", 3)
     jobs = learning.stream(1)
-    placements, watched, laboratory = learning.learn(jobs, 0.0, 1)
-    runs = Runs.of(placements)
+    placements, explored, laboratory = learning.learn(jobs, 0.0, 1)
 
     assert [job.submit_s for job in jobs[::20]] == [0, 1800, 3600]
-    assert watched.explored
-    assert set(learning.rules_broken(placements, watched.explored, laboratory).values()) == {0}
-    found = learning.cost(placements, watched.explored, runs)
-    assert found["exploring_runs"] == len(watched.explored) == len(laboratory.explored)
+    assert explored
+    broken = learning.rules_broken(placements, explored, laboratory)
+    assert broken.keys() == PageClaims.of(folder_of("spread-n-share-learning")).content.data["rules"].keys()
+    assert set(broken.values()) == {0}
+    found = learning.cost(placements, explored)
+    assert found["exploring_runs"] == len(explored) == len(laboratory.explored)
     assert 0 < found["exploring_share"] < 100
     assert found["renewals"] == 0
 
 
 def test_a_neighbour_of_an_exploring_run_is_seen(monkeypatch):
     monkeypatch.setattr(learning, "BATCHES", 1)
-    placements, watched, laboratory = learning.learn(learning.stream(1), 0.0, 1)
-    mine = next(each for each in placements if each.job.id in watched.explored)
+    placements, explored, laboratory = learning.learn(learning.stream(1), 0.0, 1)
+    mine = next(each for each in placements if each.job.id in explored)
     beside = dataclasses.replace(placements[-1], nodes=mine.nodes, start_s=mine.start_s, end_s=mine.end_s)
 
-    broken = learning.rules_broken([*placements[:-1], beside], watched.explored, laboratory)
+    broken = learning.rules_broken([*placements[:-1], beside], explored, laboratory)
     assert broken["not_alone"] >= 1
 
 
@@ -398,7 +418,7 @@ def test_missing_data_is_one_line_that_says_where_it_is_looked_for(tmp_path, mon
     monkeypatch.setenv("SNS_SHARED", str(tmp_path))
 
     with pytest.raises(BadInput, match=f"traces/{FILE} is missing; valid: SNS_SHARED names a folder"):
-        scale.run((CE, TEXT, scale.OURS, 4096, 0.9, 1))
+        scale.run_trinity((CE, TEXT, scale.OURS, 4096, 0.9, 1))
 
 
 def test_parallel_jobs_of_trinity_keep_their_nodes_and_the_others_are_left_out(tmp_path, members):
@@ -432,7 +452,7 @@ def test_the_converters_filter_keeps_parts_of_a_node_and_whole_nodes(tmp_path, m
 
 def test_waits_are_told_by_width_and_the_backlog_and_the_load_by_week():
     week = scale.WEEK_S
-    runs = Runs(np.array([0.0, 1.5 * week]), np.array([1.0, 2.0 * week]), np.array([0.0, 0.5 * week]))
+    runs = Runs(np.array([0.0, 0.5 * week]), np.array([0.0, week]), np.array([1.0, 0.5 * week]))
     nodes = np.array([1, 100])
 
     assert scale.by_width(runs.wait_s, nodes) == [0, None, week, None, None]
@@ -455,7 +475,7 @@ def test_a_job_that_fills_its_nodes_has_no_scale_8(members):
 
 
 def test_the_study_has_every_queue_order_and_filter_with_ce_beside_it():
-    pieces = scale.study_pieces(1)
+    pieces = scale.study_pieces(SCALE.content.data)
 
     assert len(pieces) == len(set(pieces)) == 3 * (4 * 2 + 1) + 4
     found = {
@@ -464,7 +484,7 @@ def test_the_study_has_every_queue_order_and_filter_with_ce_beside_it():
         for piece in pieces
     }
     assert all(scale.piece_of(CE, TEXT, 4096, 0.5, seed) in found for seed in (1, 2))
-    table = scale.study_table(found, pieces)
+    table = scale.study_table(found, pieces, SCALE.content.data)
     assert len(table.rows) == 2 * (4 * 2 + 1) + 4
     assert {row[3:] for row in table.rows} == {("1.0", "-50.0", "+0.0", "+0.0", "", "+0.0", "+0.0", "+0.0", "+0.0")}
 
@@ -499,17 +519,16 @@ def test_measured_programs_have_the_curves_of_the_file_and_pairs_are_set_beside_
     assert (nn.cache_mb, nn.measured_cache_mb, nn.measured_slowdown) == (10, 11, 1.2)
     assert (sp.cache_mb, sp.measured_slowdown) == (30, 1.05)
     assert nn.slowdown > 1
-    found = spec.run(("spec", 1))
-    assert found[CE]["run"] == 1
-    assert found[CS]["broken"] > 0
+    found = Sequences.of([spec.run_mix(("spec", 1))])
+    assert found.columns(CE)["run"] == 1
+    assert found.columns(CS)["broken"] > 0
 
 
 def test_pages_of_random_sequences_are_written_and_resumed(tmp_path):
     options = Options(tmp_path, seeds=2, workers=WorkerProcesses(1), resume=True)
-    page = balance.reproduce(options)
-    write_page(tmp_path, page)
+    reproduce("spread-n-share-balance", options)
     before = (tmp_path / "README.md").read_bytes()
-    write_page(tmp_path, balance.reproduce(options))
+    reproduce("spread-n-share-balance", options)
 
     assert (tmp_path / "README.md").read_bytes() == before
     assert {"figure-17.png", "figure-18.svg", "balance.csv"} <= {path.name for path in tmp_path.iterdir()}
@@ -520,25 +539,71 @@ def test_pages_of_random_sequences_are_written_and_resumed(tmp_path):
 
 def test_only_assumed_numbers_are_changed_and_run_times_under_ce_stay():
     shipped = shipped_programs()
-    for name, vary in assumed.VARIANTS.items():
-        for program in vary(shipped).values():
+    for name, change in ASSUMED.content.data["variants"].items():
+        for program in assumed.changed_programs(*change).values():
             for run in program.runs:
                 before = shipped[program.name].at(run.processes)[run.scale]
                 if run.scale == 1:
                     assert run.time_s == before.time_s
                 if before.provenance.bandwidth_gbps is not Provenance.ASSUMED and "CG" not in name:
                     assert run.bandwidth_gbps == before.bandwidth_gbps
-    assert assumed.VARIANTS["as shipped"](shipped) == shipped
+    assert assumed.changed_programs("none", 1) == shipped
 
 
 def test_changed_numbers_are_changed_by_as_much_as_is_said():
     shipped = shipped_programs()
     lu, ts = shipped["lu"].at(16), shipped["ts"].at(16)
-    faster = assumed.gains_changed(shipped, 1.2)["lu"].at(16)
-    costlier = assumed.losses_changed(shipped, 1.2)["ts"].at(16)
-    hungrier = assumed.cg_hungrier(shipped)["cg"].at(16)
+    faster = assumed.changed_programs("gains", 1.2)["lu"].at(16)
+    costlier = assumed.changed_programs("losses", 1.2)["ts"].at(16)
+    hungrier = assumed.changed_programs("cg_ways", 18)["cg"].at(16)
 
     assert lu[1].time_s / faster[8].time_s - 1 == pytest.approx(1.2 * (lu[1].time_s / lu[8].time_s - 1))
     assert 1 - costlier[1].kept_at(4) == pytest.approx(1.2 * (1 - ts[1].kept_at(4)))
     assert hungrier[1].fewest_ways(0.9, 20) == 18
     assert hungrier[1].full_ipc == shipped["cg"].at(16)[1].full_ipc
+
+
+# --- what README says of the published pages
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted((ROOT / "tests" / "results").glob("spread-n-share-*/claims.csv"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def verdicts():
+    """How many claims of the paper have each verdict, by group; inputs have a group of their own."""
+    found = {}
+    for page in PAGES:
+        with page.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if row["where"] != "ours":
+                    group = INPUT if row["verdict"] == INPUT else row["group"]
+                    found.setdefault(group, Counter())[row["verdict"]] += 1
+    return found
+
+
+def test_the_table_has_the_verdicts_of_the_pages_by_setting():
+    expected = {
+        f"| {group} | {sum(of.values())} | {of[HOLDS]} | {of[FAILS]} | {of[UNDECIDED]} |"
+        for group, of in verdicts().items()
+        if group != INPUT
+    }
+
+    table = README.split("| Spread-n-Share, by | claims |")[1].split("\n\n")[0].splitlines()[2:]
+    assert set(table) == expected
+
+
+def test_the_number_of_inputs_is_that_of_the_pages():
+    assert re.findall(r"\b(\d+) more numbers are inputs", README) == [str(verdicts()[INPUT][INPUT])]
+
+
+def test_every_page_is_listed():
+    for page in (ROOT / "tests" / "results").glob("spread-n-share-*/README.md"):
+        assert f"tests/results/{page.parent.name}/README.md" in README
+
+
+def test_no_claim_of_the_paper_is_judged_by_two_rules_on_one_page():
+    for page in PAGES:
+        with page.open(encoding="utf-8", newline="") as file:
+            rows = [(row.get("group"), row["claim"], row["measure"]) for row in csv.DictReader(file)]
+        assert len(rows) == len(set(rows)), page

@@ -1,1 +1,0 @@
-"""The figures and tables of Spread-n-Share (SC'19)."""
