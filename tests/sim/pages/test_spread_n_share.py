@@ -278,8 +278,7 @@ def test_errors_are_drawn_once_and_none_of_no_size_is_made():
 
 
 def test_planning_by_less_bandwidth_leaves_it_unused():
-    headroom = beyond.PolicyVariant(**BEYOND.content.data["variants"]["sns, headroom"])
-    for each in headroom.placements(0.05, 4):
+    for each in beyond.placed(0.05, 4, **BEYOND.content.data["variants"]["sns, headroom"]):
         assert each.alternative.demand.bandwidth_gbps <= 0.8 * NODE.bandwidth_gbps
 
 

@@ -1,16 +1,12 @@
 """The combined policy against SNS, CS and CE, and two ideas to let fewer jobs break their alpha.
 
-The policies plan by profiles with a profiler's errors (module sampled_profiles), and the jobs advance under contention
-by the true profiles. For comparison, SNS and combined also plan by the true profiles. The two ideas are tested
-alone and together:
-
-*headroom*: the policy plans as if nodes had a part of their bandwidth. Memory slows down well before it is saturated:
-at 80 % of its bandwidth an access takes 1.3 times as long as on an idle memory, at 95 % twice as long.
-*margin*: jobs ask for ways as if alpha were higher than the one that the owner wants.
+The policies plan by profiles with a profiler's errors (module sampled_profiles); jobs advance under contention by the
+true ones. *headroom*: the policy plans as if nodes had a part of their bandwidth, since memory slows down well before
+it is saturated. *margin*: jobs ask for ways as if alpha were higher than the one that the owner wants.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,44 +26,42 @@ from slurm_sns.sim.progress.progress import PlacedRun
 FEWEST_SEEDS = 200
 
 
-@dataclass(frozen=True)
-class PolicyVariant:
-    """A policy and how it plans.
+def placed(
+    error: float,
+    seed: int,
+    policy: str,
+    *,
+    is_profiled: bool = True,
+    bandwidth: float = 1.0,
+    alpha: float = sns.ALPHA,
+    reservations: int | None = None,
+    portfolio: Sequence[str] = (),
+) -> tuple[PlacedRun, ...]:
+    """The placements of one sequence under a policy.
 
-    `is_profiled`: by profiles with a profiler's errors. `bandwidth`: with this fraction of the nodes' bandwidth.
-    `reservations`: at how many queue positions capacity is withheld; None for a policy that never withholds any.
-    `portfolio`: all members of combined, empty for its own.
+    `is_profiled`: it plans by profiles with a profiler's errors. `bandwidth`: with this fraction of the nodes'
+    bandwidth. `reservations`: at how many queue positions it withholds capacity; None: it never does. `portfolio`: all
+    members of combined, empty for its own.
     """
-
-    policy: str
-    is_profiled: bool = True
-    bandwidth: float = 1.0
-    alpha: float = sns.ALPHA
-    reservations: int | None = None
-    portfolio: Sequence[str] = ()
-
-    def placements(self, error: float, seed: int) -> tuple[PlacedRun, ...]:
-        """The placements of the jobs of one sequence."""
-        true = sns.shipped_programs()
-        gbps = round(self.bandwidth * sns.NODE.bandwidth_gbps)
-        return sns.place(
-            self.policy,
-            CONTENTION,
-            sns.drawn_jobs(seed),
-            planned_nodes=sns.cluster(sns.PAPER_NODES, sns.NODE._replace(bandwidth_gbps=gbps)),
-            programs=as_profiled(true, seed, error) if self.is_profiled else true,
-            true_programs=true,
-            parameters=replace(REPRODUCTION, alpha=self.alpha),
-            matching=None if self.reservations is None else MatchingParameters(reservations=self.reservations),
-            portfolio=tuple(self.portfolio) or None,
-        )
+    true, gbps = sns.shipped_programs(), round(bandwidth * sns.NODE.bandwidth_gbps)
+    return sns.place(
+        policy,
+        CONTENTION,
+        sns.drawn_jobs(seed),
+        planned_nodes=sns.cluster(sns.PAPER_NODES, sns.NODE._replace(bandwidth_gbps=gbps)),
+        programs=as_profiled(true, seed, error) if is_profiled else true,
+        true_programs=true,
+        parameters=replace(REPRODUCTION, alpha=alpha),
+        matching=None if reservations is None else MatchingParameters(reservations=reservations),
+        portfolio=tuple(portfolio) or None,
+    )
 
 
 def run_sequence(data: Mapping[str, Any], piece: Piece) -> dict[str, Any]:
     """One sequence under every variant."""
     seed, found = int(piece[1]), {}
     for name, variant in data["variants"].items():
-        placements = PolicyVariant(**variant).placements(data["error"], seed)
+        placements = placed(data["error"], seed, **variant)
         found[name] = {**sns.kept(placements), "idle": 100 * idle_share(placements)}
     return found
 
@@ -91,11 +85,12 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     results = options.results("beyond", partial(run_sequence, chosen), [("beyond", seed) for seed in seeds])
     of = sns.Sequences.of(results)
     largest = np.array([[job.processes >= sns.NODE.cores for job in sns.drawn_jobs(seed)] for seed in seeds])
+    counts = np.maximum(largest.sum(axis=1), 1)
     columns = {
         name: {
             **of.columns(name),
             "idle": np.array([each[name]["idle"] for each in results]),
-            "largest_wait": 100 * mean_of(of.wait_s[name], largest) / of.turnaround_s(CE).mean(axis=1),
+            "largest_wait": 100 * (of.wait_s[name] * largest).sum(axis=1) / counts / of.turnaround_s(CE).mean(axis=1),
         }
         for name in data["variants"]
     }
@@ -116,9 +111,3 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
         {"alpha": sns.ALPHA, "shown": sns.table("shown", "variant", columns, measures)},
         len(seeds),
     )
-
-
-def mean_of(values: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """By sequence the mean of the values that are chosen; 0 where none is."""
-    means: np.ndarray = (values * chosen).sum(axis=1) / np.maximum(chosen.sum(axis=1), 1)
-    return means

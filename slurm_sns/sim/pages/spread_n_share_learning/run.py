@@ -1,10 +1,8 @@
 """Profiles that are learnt from the jobs that run (sections 4.1, 4.2 and 5.1): the rules line by line, and the cost.
 
-Batches of 20 random jobs arrive on 8 nodes, one every half hour. Nothing is known of the programs at first; the first
-jobs of each (program, processes) explore (module learning_cluster). What a profiler measures has random errors. The
-same jobs also run under CE, under CS, and under SNS with known profiles.
-
-Every rule of the paper's text is counted over all exploring runs: how often it was broken.
+Batches of random jobs arrive on 8 nodes. Nothing is known of the programs at first; the first jobs of each (program,
+processes) explore (module learning_cluster), with errors. Over all exploring runs we count how often each rule of the
+paper's text was broken. The same jobs also run under CE, under CS, and under SNS with known profiles.
 """
 
 from collections import Counter

@@ -1,24 +1,18 @@
 """Why jobs break their alpha: phases of the programs, errors of the profiles, and the prototype's choice of scales.
 
-The paper counts broken alphas (section 6.2) and names two causes: phases, by which a profile that was sampled at few
-numbers of ways is wrong, and which let programs exceed the average bandwidth that they were admitted with. The
-prototype's code shows a third: it spreads programs of every class, compact ones too, without regard to alpha (module
-prototype_scales). Here each cause is put in by itself, and all together.
-
-*Phases*: each program has two (module phased), with the profile's means; allocations are made by the means, or by
-profiles that were sampled while the program went through its phases: 2, 4, 8 and 20 ways for 5 s each in turn, so that
-each number of ways meets its own share of the two phases.
-*Errors*: each sampled point has a random error (module sampled_profiles).
+The paper names phases (section 6.2); the prototype's code shows that it spreads programs of every class. Each cause is
+put in by itself, and all together. *Phases*: each program has two (module phased), with the profile's means. *Profiles
+sampled in them*: 2, 4, 8 and 20 ways for 5 s each in turn, so that each meets its own share of the two phases.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from slurm_sns.policies.profile import Program, Run
+from slurm_sns.policies.profile import Run
 from slurm_sns.sim.engine.disciplines import PROTOTYPE
 from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION, SNS
 from slurm_sns.sim.pages import figures
@@ -35,43 +29,34 @@ FEWEST_SEQUENCES = 2 * sns.BLOCK
 NUMBERS_OF_BROKEN = ("broken", "broken by", "broken by most")
 
 
-@dataclass(frozen=True)
-class PhaseVariant:
-    """What is put in: phases of this size and length; sampled profiles, with errors; the prototype's scales."""
-
-    size: float = 0.0
-    length_s: int = 120
-    sampled: bool = False
-    error: float = 0.0
-    prototype_scales: bool = False
-
-    def planned_by(self, seed: int) -> Mapping[str, Program]:
-        """The profiles that the policy plans by."""
-        programs = sns.shipped_programs()
-        if self.sampled:
-            lots = np.random.default_rng([seed, self.length_s])
-            programs = {
-                name: replace(
-                    program,
-                    runs=tuple(sampled_in_phases(run, self.size, self.length_s, lots) for run in program.runs),
-                )
-                for name, program in sorted(programs.items())
-            }
-        return as_profiled(programs, seed, self.error) if self.error else programs
-
-    def run(self, seed: int) -> sns.Kept:
-        """One sequence under SNS."""
-        placements = sns.place(
-            SNS,
-            CONTENTION,
-            sns.drawn_jobs(seed),
-            discipline=PROTOTYPE,
-            programs=self.planned_by(seed),
-            true_programs=sns.shipped_programs(),
-            phases=Phases(self.size, self.length_s, seed) if self.size else None,
-            prototype_scales=self.prototype_scales,
-        )
-        return sns.kept(placements)
+def placed(
+    seed: int,
+    *,
+    size: float = 0.0,
+    length_s: int = 120,
+    sampled: bool = False,
+    error: float = 0.0,
+    prototype_scales: bool = False,
+) -> sns.Kept:
+    """One sequence under SNS with phases, profiles that are sampled in them or have errors, the prototype's scales."""
+    true, lots = sns.shipped_programs(), np.random.default_rng([seed, length_s])
+    programs = true
+    if sampled:
+        programs = {
+            name: replace(of, runs=tuple(sampled_in_phases(run, size, length_s, lots) for run in of.runs))
+            for name, of in sorted(true.items())
+        }
+    placements = sns.place(
+        SNS,
+        CONTENTION,
+        sns.drawn_jobs(seed),
+        discipline=PROTOTYPE,
+        programs=as_profiled(programs, seed, error) if error else programs,
+        true_programs=true,
+        phases=Phases(size, length_s, seed) if size else None,
+        prototype_scales=prototype_scales,
+    )
+    return sns.kept(placements)
 
 
 def sampled_in_phases(run: Run, size: float, length_s: int, lots: np.random.Generator) -> Run:
@@ -93,7 +78,7 @@ def run_sequence(variants: Mapping[str, Any], piece: Piece) -> dict[str, sns.Kep
     """One sequence under CE and under SNS in every variant."""
     seed = int(piece[1])
     ce = sns.kept(sns.place(CE, CONTENTION, sns.drawn_jobs(seed), discipline=PROTOTYPE))
-    return {CE: ce, **{name: PhaseVariant(**variant).run(seed) for name, variant in variants.items()}}
+    return {CE: ce, **{name: placed(seed, **variant) for name, variant in variants.items()}}
 
 
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:

@@ -1,13 +1,8 @@
 """Figure 20: Trinity's parallel jobs on clusters of three sizes, CE against SNS.
 
-Jobs advance by the authors' model: a job's run time is fixed at its start, neighbours change nothing. The profile of 16
-processes serves every size; GAN and RNN count as compact. The prototype never spreads a job of more than 32 nodes that
-takes more than half of the cluster under CE. The rule needs no code here: to spread such a job would take at least
-twice its nodes, more than there are.
-
-On the smallest cluster nearly all is waiting, so that the queue decides. The study at the end of the page looks for
-what decides whether waits fall: each queue discipline, two orders in which neutral programs try their scales, two ways
-to choose the trace's jobs.
+Jobs advance by the authors' model: a job's run time is fixed at its start. The profile of 16 processes serves every
+size; GAN and RNN count as compact. The prototype never spreads a job of more than 32 nodes that takes more than half of
+the cluster under CE; nor do we, since it would take at least twice its nodes, more than there are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,6 +40,7 @@ NARROW_NODES = 1024
 WIDTHS = (1, 16, 128, 1024, 4096)
 WEEK_S = 7 * 24 * 3600
 WEEKS = 14
+WEEKS_HEADER = ("policy", "queue", "jobs", "nodes", "ratio", "draw", "week", "load", "backlog")
 
 #: Policy, discipline, filter, size, ratio and draw.
 ScalePiece = tuple[str, str, str, int, float, int]
@@ -158,9 +154,12 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     ]
     header = ("queue", "nodes", "ratio", "policy", "what", "mean", "low", "high")
     table = study_table(found, study, data)
+    weeks = [
+        (*piece, at, found[piece]["load"][at], found[piece]["backlog"][at]) for piece in study for at in range(WEEKS)
+    ]
     return PageResults(
         numbers(means),
-        [DataTable("figure-20", header, rows), *([table, weeks_table(found, study)] if study else [])],
+        [DataTable("figure-20", header, rows), *([table, DataTable("weeks", WEEKS_HEADER, weeks)] if study else [])],
         {
             "quick": options.quick,
             "jobs": found[piece_of(CE, TEXT, sizes[0], STUDY_RATIO, STUDY_SEED)]["jobs"],
@@ -228,13 +227,3 @@ def study_table(
             ]
             rows.append((discipline, order, data["filters"][chosen], f"{ce[0] / 3600:.1f}", *changes))
     return DataTable("study", data["study_columns"], rows)
-
-
-def weeks_table(found: Mapping[ScalePiece, Mapping[str, Any]], study: Sequence[ScalePiece]) -> DataTable:
-    """The offered load and the backlog of every study run by week."""
-    rows = [
-        (*piece, week, found[piece]["load"][week], found[piece]["backlog"][week])
-        for piece in study
-        for week in range(WEEKS)
-    ]
-    return DataTable("weeks", ("policy", "queue", "jobs", "nodes", "ratio", "draw", "week", "load", "backlog"), rows)

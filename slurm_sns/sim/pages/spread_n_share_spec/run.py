@@ -1,13 +1,8 @@
 """Measured programs instead of assumed curves: SPEC's way curves under the policies, and measured co-runs.
 
-*Sharing*: single-process jobs of 40 SPEC programs, whose IPC and bandwidth were measured with 1 to 11 ways, on nodes of
-8 cores and 11 ways. These jobs cannot be spread. Spread-n-Share then only decides which jobs share a node and how many
-ways each gets. CE gives each job a node; CS fills nodes in the order of the queue; SNS and combined keep alpha.
-
-*Co-runs*: SP beside seven other programs, 8 cores each on a machine of 16 cores and 40 MB of cache. Their way curves
-were not measured, so the model predicts only two things. From the measured traffic it predicts each program's part of
-the cache (the rule for caches without partitions). With flat way curves it predicts the slowdown by memory alone; the
-rest of the measured slowdown is due to the cache.
+*Sharing*: SPEC programs of one process, which cannot be spread, on nodes of 8 cores and 11 ways. *Co-runs*: SP beside
+seven other programs on one machine. Their way curves were not measured: from the traffic the model predicts each
+program's part of the cache, and with flat curves the slowdown by memory alone.
 
 The data are not part of the project (`running.shared_file`). The peak bandwidth of the machines is not recorded. We
 assume 60 GB/s for the machine of the co-runs (MG alone drew 49.9); the SPEC node of 8 cores gets 8/28 of the bandwidth

@@ -1,10 +1,7 @@
 """Figures 14 to 16: random sequences of 20 jobs on 8 nodes under CE, CS and SNS, and combined.
 
-The paper has 36 sequences. We run many more, and draw blocks of 36 from them: the distribution of each of the paper's
-numbers over these blocks is what the printed number is compared with (module judge).
-
-There are several settings. The first is the paper's text: its queue, its throughput. The figures were measured on the
-authors' prototype, which had another queue and computed throughput in another way; the other settings follow it.
+The paper has 36 sequences. We draw blocks of 36 from many more: the distribution of each printed number over them is
+what it is compared with (module judge). The first setting is the paper's text; the others follow the prototype.
 """
 
 from collections.abc import Mapping, Sequence
