@@ -64,19 +64,14 @@ class RecordedCluster(LearningCluster):
         self._watched = laboratory
         self.explored: dict[int, Explored] = {}
 
-    def start(self, placed: PlacedRun) -> Iterable[PlacedRun]:
-        """As in LearningCluster."""
-        if placed.job.id in self._watched.steps:
-            self.explored[placed.job.id] = Explored(*self._watched.steps[placed.job.id])
-        return super().start(placed)
-
     def finish(self, placed: PlacedRun) -> Iterable[PlacedRun]:
         """As in LearningCluster."""
+        exploring = self._watched.steps.get(placed.job.id)
         changed = super().finish(placed)
-        mine = self.explored.get(placed.job.id)
-        if mine is not None:
-            known = self._watched.of(mine.key).gathering[mine.step.scale]
-            self.explored[placed.job.id] = mine._replace(time_s=known.time_s.mean)
+        if exploring is not None:
+            key, step = exploring
+            known = self._watched.of(key).gathering[step.scale]
+            self.explored[placed.job.id] = Explored(key, step, known.time_s.mean)
         return changed
 
 
