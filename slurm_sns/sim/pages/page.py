@@ -2,15 +2,15 @@
 
 A page is a folder of this package: claims.yaml (module claims), run.py with `run(Options, data) -> PageResults`, and
 page.md.j2, the text. In the text a paragraph may have several lines; the written page has each in one. Templates see
-the `data` of claims.yaml, the run's fields, `seeds`, `tables` by stem, `found(NAME)`, which is the interval of a
-quantity, and the macros of macros.md.j2.
+`data` and `readings` of claims.yaml, the run's fields, `seeds`, `tables` by stem, `found(NAME)`, which is the interval
+of a quantity, and the macros of macros.md.j2.
 """
 
 import csv
 import importlib
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,13 @@ class DataTable:
 
 @dataclass(frozen=True)
 class PageResults:
-    """What a run gives: quantities by name, tables, and fields for claims and text; `seeds` None: it is not random."""
+    """What a run gives: quantities by name, tables, and fields for claims and text; `seeds` None: it is not random.
+
+    A table of verdicts is a function of the judged claims.
+    """
 
     quantities: Mapping[str, Quantity]
-    tables: Sequence[DataTable] = ()
+    tables: Sequence[DataTable | Callable[[Sequence[Claim]], DataTable]] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
     seeds: int | None = None
 
@@ -74,10 +77,12 @@ def write(out: Path, page: PageClaims, results: PageResults) -> list[Claim]:
     context = {
         **page.content.data,
         **results.fields,
+        "readings": page.content.readings,
         "seeds": results.seeds,
         "found": lambda name: found_of(results.quantities[name]),
     }
-    write_page(out, page.file.with_name(TEMPLATE), claims, results.tables, context)
+    tables = [table if isinstance(table, DataTable) else table(claims) for table in results.tables]
+    write_page(out, page.file.with_name(TEMPLATE), claims, tables, context)
     return claims
 
 
