@@ -21,7 +21,7 @@ from slurm_sns.sim.pages.judge import Claim, Interval, interval, percent_more
 from slurm_sns.sim.pages.page import DataTable
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.reproduce.netbatch.load_claims import MIX
+from slurm_sns.sim.pages.netbatch import MIX
 from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, PERCENT, TOLD
 from slurm_sns.sim.reproduce.page import Page
 from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, TOLD_DEFAULT_CYCLE, records_of

@@ -29,7 +29,7 @@ from slurm_sns.sim.pages.judge import RESAMPLED, Claim, Interval, percent_above
 from slurm_sns.sim.pages.page import DataTable
 from slurm_sns.sim.pages.running import Options, shared_file
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.reproduce.netbatch.load_claims import MIX
+from slurm_sns.sim.pages.netbatch import MIX
 from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, POOR, TOLD
 from slurm_sns.sim.reproduce.page import Page, SavedFigure
 from slurm_sns.sim.reproduce.runs import FIRST_FIT, INTERVAL_S, MAX_JOBS, POLICIES, TOLD_DEFAULT_CYCLE

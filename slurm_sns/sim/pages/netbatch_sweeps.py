@@ -1,0 +1,320 @@
+"""The Max-Jobs paper's simulations over time: one replay for each pool, beta, policy and seed, each in its own file.
+
+All policies of a (pool, seed) replay the same jobs, so that they can be compared in pairs. `run_with_rows` also writes
+the finished replays of a page as one compressed file beside it, from which a later run goes on: one JSON object a line
+with the sweep's name, the run's name, the run, and a digest of the generator's jobs and machines. The folder of single
+runs is not part of the project; this file is. Rows of another generator do not count.
+
+Source: Max-Jobs paper (JSSPP 2013), section 5: cycles of 30 s, beta between 0.58 and 0.95, and 1 for the original load.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.policies.matching.max_jobs import rules_of
+from slurm_sns.policies.matching.parameters import AUTHORS_PORTFOLIO, PAPER_PORTFOLIO, MatchingParameters
+from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.sim.pages.running import Options, ReportProgress, Workers, forget, keep, no_report
+from slurm_sns.sim.replay.trace_replay import replay
+from slurm_sns.sim.results.metrics import measure
+from slurm_sns.sim.traces.files import read_text
+from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
+from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
+from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
+from slurm_sns.sim.workloads.netbatch_pools import (
+    CALIBRATED_BETAS,
+    POOLS,
+    SMALLEST_SCALE,
+    VARIANT_BETAS,
+    NetBatchPool,
+)
+from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS
+from slurm_sns.sim.workloads.write import write_pieces
+
+MAX_JOBS, MAX_JOBS_7, FIRST_FIT = "max-jobs", "max-jobs-7", "first-fit"
+#: Policy -> its portfolio, in the order of tables and legends.
+POLICIES: Mapping[str, tuple[str, ...]] = {
+    **{name: (name,) for name in PAPER_PORTFOLIO},
+    MAX_JOBS: PAPER_PORTFOLIO,
+    MAX_JOBS_7: AUTHORS_PORTFOLIO,
+    FIRST_FIT: (FIRST_FIT,),
+}
+#: The load of the traces as they were recorded, at which the paper has no figures; then those of the figures.
+ORIGINAL_LOAD = 1.0
+BETAS = (ORIGINAL_LOAD, 0.95, 0.8, 0.68, 0.58)
+HIGHEST_LOAD = min(BETAS)
+INTERVAL_S = 30
+
+
+#: The metrics of one run, as `sns simulate` names them.
+Run = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A set of runs: `scale` of machines and jobs, `days` of the month, `variant` of the generator's assumptions.
+
+    `queue_depth` None: every waiting job is looked at. `reservations` None: capacity is withheld for every job that a
+    cycle looks at without a match, as in the paper. `policies` are names of `POLICIES`. `calibrated`: `betas` name the
+    levels of `CALIBRATED_BETAS` (or of the variant's own `VARIANT_BETAS`), where all pools queue about equally long,
+    instead of being the same number for every pool.
+    """
+
+    folder: Path
+    seeds: int
+    scale: float = 0.05
+    days: float = 30
+    betas: tuple[float, ...] = BETAS
+    pools: tuple[str, ...] = tuple(POOLS)
+    variant: str = AS_GENERATED
+    queue_depth: int | None = MatchingParameters().queue_depth
+    reservations: int | None = MatchingParameters().reservations
+    policies: tuple[str, ...] = tuple(POLICIES)
+    calibrated: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the folder of the runs; each size, variant and kind of cycle has a folder of its own."""
+        variant = "" if self.variant == AS_GENERATED else f"-{self.variant.replace(' ', '-')}"
+        cycle = (
+            f"depth-{self.queue_depth or 'all'}-withhold-{'all' if self.reservations is None else self.reservations}"
+        )
+        calibrated = "-calibrated" if self.calibrated else ""
+        return f"scale-{self.scale:g}-days-{self.days:g}-{cycle}{variant}{calibrated}"
+
+    def beta_of(self, pool: str, beta: float) -> float:
+        """The factor of the arrival times of a pool at one of `betas`."""
+        return VARIANT_BETAS.get(self.variant, CALIBRATED_BETAS)[pool][beta] if self.calibrated else beta
+
+    @property
+    def runs(self) -> Path:
+        """The folder of the runs."""
+        return self.folder / self.name
+
+    def parameters(self, policy: str, jobs: int) -> MatchingParameters:
+        """The parameters of a policy's replay of this many jobs."""
+        return MatchingParameters(
+            portfolio=POLICIES[policy],
+            queue_depth=jobs if self.queue_depth is None else self.queue_depth,
+            reservations=jobs if self.reservations is None else self.reservations,
+        )
+
+    def pool(self, name: str) -> NetBatchPool:
+        """A pool, changed as the variant says."""
+        return VARIANTS[self.variant](POOLS[name])
+
+    def path(self, pool: str, beta: float, policy: str, seed: int) -> Path:
+        """The file of one run; it has the factor of the arrival times in its name, also of a calibrated sweep."""
+        return self.runs / f"{pool}-{self.beta_of(pool, beta):g}-{policy}-{seed}.json"
+
+    def paths(self) -> list[Path]:
+        """The files of all runs of the sweep, finished or not."""
+        return [
+            self.path(pool, beta, policy, seed) for _, pool, beta, seed in self.pieces() for policy in self.policies
+        ]
+
+    def missing(self, pool: str, beta: float, seed: int) -> list[str]:
+        """The policies that have no run yet."""
+        return [policy for policy in self.policies if not self.path(pool, beta, policy, seed).is_file()]
+
+    def pieces(self) -> list["SweepPiece"]:
+        """Every pool, beta and seed of the sweep."""
+        seeds = range(1, self.seeds + 1)
+        return [(self, pool, beta, seed) for pool, beta, seed in product(self.pools, self.betas, seeds)]
+
+    def complete(self, beta: float, pool: str) -> int:
+        """The number of seeds before the first that lacks a run of this load and pool."""
+        for seed in range(1, self.seeds + 1):
+            if self.missing(pool, beta, seed):
+                return seed - 1
+        return self.seeds
+
+    def read(self, pool: str, beta: float, policy: str) -> list[Run]:
+        """The runs of the complete seeds, by seed."""
+        return [
+            json.loads(self.path(pool, beta, policy, seed).read_text(encoding="utf-8"))
+            for seed in range(1, self.complete(beta, pool) + 1)
+        ]
+
+
+#: A sweep, and a pool, beta and seed of it.
+SweepPiece = tuple[Sweep, str, float, int]
+
+
+def full_size(options: Options, **of: Any) -> Sweep:
+    """A sweep of pools at full size, four days each; quick: a tenth of the size, a quarter of a day."""
+    scale, days = (0.1, 0.25) if options.quick else (1.0, 4.0)
+    return Sweep(options.folder, options.seeds, scale=scale, days=days, **of)
+
+
+def run_sweeps(
+    sweeps: Sequence[Sweep],
+    workers: Workers,
+    *,
+    resume: bool,
+    until_s: float | None = None,
+    report: ReportProgress = no_report,
+) -> None:
+    """Run what is missing of several sweeps: the highest load first, and within a load all runs of a seed together.
+
+    So a run that is stopped has whole seeds of everything. After `until_s` (Unix seconds) no pool is begun. Without
+    `resume` earlier runs are removed first.
+
+    Raises:
+        SnsError: the folder cannot be written.
+    """
+    pieces = sorted((piece for sweep in sweeps for piece in sweep.pieces()), key=_urgency)
+    try:
+        for sweep in sweeps:
+            sweep.runs.mkdir(parents=True, exist_ok=True)
+            if not resume:
+                forget(sweep.runs)
+        workers(_RunPool(until_s), [piece for piece in pieces if piece[0].missing(*piece[1:])], report)
+    except OSError as problem:
+        raise SnsError(f"{sweeps[0].folder} cannot be written: {problem.strerror}") from None
+
+
+def _urgency(piece: SweepPiece) -> tuple[float, int]:
+    """The highest load first, within a load the seeds in their order."""
+    _, _, beta, seed = piece
+    return beta, seed
+
+
+def records_of(parts: Iterable[SubmittedJobs], pool: NodeArrays, beta: float) -> TraceArrays:
+    """Generated jobs in the form that a replay reads."""
+    builder = RecordBuilder(pool, beta)
+    for part in parts:
+        builder.add(
+            identity=np.arange(builder.jobs, builder.jobs + len(part.cores), dtype=np.float64),
+            submit_s=part.submit_s,
+            run_s=part.run_s,
+            nodes=np.ones(len(part.cores)),
+            cores=part.cores,
+            memory_mb=part.memory_gb * MIB_PER_GB,
+        )
+    return builder.records("the generated workload")
+
+
+@dataclass(frozen=True)
+class _RunPool:
+    """Run every missing policy of one pool, beta and seed, unless it is later than `until_s`."""
+
+    until_s: float | None
+
+    def __call__(self, piece: SweepPiece) -> None:
+        if self.until_s is None or time.time() < self.until_s:
+            _run_pool(piece)
+
+
+def _run_pool(piece: SweepPiece) -> None:
+    """Run every missing policy of one pool, beta and seed."""
+    sweep, name, beta, seed = piece
+    generated = sweep.pool(name)
+    pool = generated.nodes(sweep.scale)
+    records = records_of(
+        generate(generated, scale=sweep.scale, seed=seed, days=sweep.days), pool, sweep.beta_of(name, beta)
+    )
+    for policy in sweep.missing(name, beta, seed):
+        began = time.perf_counter()
+        replayed = replay(pool, records, rules_of(sweep.parameters(policy, len(records))), interval_s=INTERVAL_S)
+        took_s = time.perf_counter() - began
+        result = {"jobs": len(records), "wall_s": took_s, **asdict(measure(replayed, pool))}
+        keep(sweep.path(name, beta, policy, seed), result)
+
+
+# --- kept rows
+
+ROWS = "rows.jsonl.gz"
+DIGITS = 12
+
+
+@cache
+def workload_digest() -> str:
+    """What tells the generated pools from those of a changed generator: a digest of the smallest ones, for a day.
+
+    What the variants change is part of it. Betas are in the names of the runs.
+    """
+    variants = {name: [change(pool) for pool in POOLS.values()] for name, change in VARIANTS.items()}
+    digest = sha256(repr(variants).encode())
+    for pool in POOLS.values():
+        digest.update(pool.nodes(SMALLEST_SCALE).capacity.tobytes())
+        for part in generate(pool, scale=SMALLEST_SCALE, seed=1, days=1):
+            for column in part:
+                digest.update(column.tobytes())
+    return digest.hexdigest()[:DIGITS]
+
+
+def run_with_rows(options: Options, sweeps: Sequence[Sweep]) -> None:
+    """Run what is missing of the sweeps; with `resume` the rows of an earlier page count as done.
+
+    Raises:
+        BadInput: the file of rows is not one of ours.
+        SnsError: a folder or a file cannot be read or written.
+    """
+    if options.resume:
+        restore(options.out / ROWS, sweeps)
+    try:
+        run_sweeps(sweeps, options.workers, resume=options.resume, until_s=options.until_s, report=options.report)
+    finally:  # also of a run that is stopped
+        _write(options.out / ROWS, lines_of(sweeps))
+
+
+def _write(file: Path, lines: Sequence[str]) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise SnsError(f"{file} cannot be written: {problem.strerror}") from None
+    if lines:
+        write_pieces(file, lines)
+
+
+def restore(file: Path, sweeps: Sequence[Sweep]) -> None:
+    """Write the sweeps' runs of the file into their folders; runs that are there already stay as they are.
+
+    Raises:
+        BadInput: the file is not one of ours.
+        SnsError: it cannot be read, or a folder cannot be written.
+    """
+    wanted = {(sweep.name, path.stem): path for sweep in sweeps for path in sweep.paths()}
+    try:
+        for number, line in enumerate(read_text(str(file)).splitlines() if file.is_file() else (), start=1):
+            try:
+                row = json.loads(line)
+                path, result = wanted.get((row["sweep"], row["run"])), dict(row["result"])
+                ours = row["workload"] == workload_digest()
+            except (ValueError, KeyError, TypeError):
+                raise BadInput(f"{file}, line {number} is no finished run; valid: what `sns reproduce` wrote") from None
+            if ours and path is not None and not path.is_file():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                keep(path, result)
+    except OSError as problem:
+        raise SnsError(f"{file} cannot be restored: {problem.strerror}") from None
+
+
+def lines_of(sweeps: Sequence[Sweep]) -> list[str]:
+    """One line for each finished run of the sweeps, in the order of their names.
+
+    A folder may also hold runs at other betas, or of other pages; these are left out.
+    """
+    rows = (
+        {
+            "sweep": sweep.name,
+            "run": path.stem,
+            "workload": workload_digest(),
+            "result": json.loads(path.read_text(encoding="utf-8")),
+        }
+        for sweep in sorted(sweeps, key=lambda each: each.name)
+        for path in sorted(sweep.paths())
+        if path.is_file()
+    )
+    return [json.dumps(row) + "\n" for row in rows]

@@ -1,0 +1,1 @@
+"""Max-Jobs, figure 16: in how many cycles each heuristic reaches the maximum of the portfolio."""
