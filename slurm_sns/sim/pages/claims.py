@@ -16,11 +16,15 @@
       where: sec. 5                    # what a block says, its claims say unless they say something else
       claims:
       - {text: "{{ pool }}: few wait", measure: "%", of: "waiting {{ pool }}", high: 5}
+    tables:
+      waits:                           # waits.csv, a row for each; `shown_only: true`: only for the text
+        for: {pool: pools, each: "[interval(waits[pool])]"}
+        columns: {pool: pool, mean wait (s): "each.mean | fmt(',.0f')"}
 
 `where`, `text`, `measure`, `of` and `group` are templates; bounds, `printed`, `if`, `input`, `difference` and the lists
-of `for` are expressions (both Jinja). Names are those of `data`, of the loops, and of the fields that the run gives;
-`of` may also name the claim's `measure`. An entry with `parts` is one claim of several parts, one with `use: NAME` has
-the claims of that name in `families`.
+of `for` are expressions (both Jinja), as are columns. Names are those of `data`, of the loops, and of the fields that
+the run gives; tables see all that the text sees. `of` may also name the claim's `measure`. An entry with `parts` is one
+claim of several parts, one with `use: NAME` has the claims of that name in `families`.
 """
 
 import difflib
@@ -48,7 +52,8 @@ _VALUES = ("low", "high", "printed", "input", "difference")
 _INHERITED = {*_TEXTS, *_VALUES, "reads"}
 
 _LANGUAGE = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701  Markdown, not HTML
-_LANGUAGE.globals["percent_more"] = percent_more
+_LANGUAGE.globals |= {"percent_more": percent_more, "interval": found_of}
+_LANGUAGE.filters["fmt"] = format
 
 
 class _Strict(BaseModel):
@@ -89,6 +94,15 @@ class ClaimEntry(_Strict):
         return {name: getattr(self, name) for name in self.model_fields_set & _INHERITED}
 
 
+class TableEntry(_Strict):
+    """A table of data: a row for each round of its loops. `shown_only`: it is shown in the text, and no file."""
+
+    loops: dict[str, Any] = Field(default={}, alias="for")
+    condition: Expression = Field(default=True, alias="if")
+    columns: dict[str, Expression]
+    shown_only: bool = False
+
+
 class ClaimsFile(_Strict):
     """The content of claims.yaml, and of a file that pages share."""
 
@@ -99,6 +113,7 @@ class ClaimsFile(_Strict):
     readings: dict[str, WordReading] = {}
     families: dict[str, tuple[ClaimEntry, ...]] = {}
     claims: tuple[ClaimEntry, ...] = ()
+    tables: dict[str, TableEntry] = {}
 
 
 @dataclass(frozen=True)
@@ -131,6 +146,21 @@ class PageClaims:
         """
         scope = {**self.content.data, "readings": self.content.readings, **fields}
         return list(self._expanded("claims", self.content.claims, {}, scope, quantities))
+
+    def rows(self, scope: Mapping[str, Any]) -> dict[str, list[list[Any]]]:
+        """The rows of each of the tables; `scope` has the names that the text sees.
+
+        Raises:
+            BadInput: a table names what is not there.
+        """
+        found = {}
+        for stem, table in self.content.tables.items():
+            try:
+                scopes = (each for each in _looped(table.loops, scope) if _value(table.condition, each))
+                found[stem] = [[_value(column, each) for column in table.columns.values()] for each in scopes]
+            except _PROBLEMS as problem:
+                raise self._wrong(f"tables.{stem}", problem) from None
+        return found
 
     def _expanded(
         self,
@@ -248,6 +278,9 @@ def _read(file: Path) -> ClaimsFile:
         raise BadInput(f"{file}, {_place(first['loc'])}: {first['msg']}") from None
     for name, reading in read.readings.items():
         _require_language(file, f"readings.{name}", [reading.told], [reading.low, reading.high, reading.difference])
+    for stem, table in read.tables.items():
+        values = [table.condition, *table.loops.values(), *table.columns.values()]
+        _require_language(file, f"tables.{stem}", [], values)
     for name, entries in {"claims": read.claims, **read.families}.items():
         _require_entries(file, name, entries)
     return read

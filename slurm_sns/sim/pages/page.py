@@ -10,7 +10,7 @@ import csv
 import importlib
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,22 +29,23 @@ _CLAIM_HEADER = ("where", "claim", "measure", "expected", "mean", "low", "high")
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table; those of `PageResults.tables` are written to stem.csv."""
+    """A table that is written to stem.csv; with `shown_only` it is for the text alone."""
 
     stem: str
     header: Sequence[str]
     rows: Sequence[Sequence[Any]]
+    shown_only: bool = False
 
 
 @dataclass(frozen=True)
 class PageResults:
     """What a run gives: quantities by name, tables, and fields for claims and text; `seeds` None: it is not random.
 
-    A table of verdicts is a function of the judged claims.
+    The tables come before those of claims.yaml.
     """
 
     quantities: Mapping[str, Quantity]
-    tables: Sequence[DataTable | Callable[[Sequence[Claim]], DataTable]] = ()
+    tables: Sequence[DataTable] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
     seeds: int | None = None
 
@@ -78,11 +79,16 @@ def write(out: Path, page: PageClaims, results: PageResults) -> list[Claim]:
         **page.content.data,
         **results.fields,
         "readings": page.content.readings,
+        "all_claims": claims,
         "seeds": results.seeds,
         "found": lambda name: found_of(results.quantities[name]),
     }
-    tables = [table if isinstance(table, DataTable) else table(claims) for table in results.tables]
-    write_page(out, page.file.with_name(TEMPLATE), claims, tables, context)
+    described = page.content.tables
+    tables = [
+        DataTable(stem, tuple(described[stem].columns), rows, described[stem].shown_only)
+        for stem, rows in page.rows(context).items()
+    ]
+    write_page(out, page.file.with_name(TEMPLATE), claims, [*results.tables, *tables], context)
     return claims
 
 
@@ -95,7 +101,7 @@ def write_page(
         SnsError: a file cannot be written.
     """
     all_tables = [*_claim_tables(claims), *tables]
-    texts = {f"{table.stem}.csv": [_csv(table)] for table in all_tables}
+    texts = {f"{table.stem}.csv": [_csv(table)] for table in all_tables if not table.shown_only}
     page = _rendered(
         template,
         {
