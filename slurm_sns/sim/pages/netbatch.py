@@ -140,9 +140,7 @@ class Results:
 
     def largest_reduction(self, mean: str = "") -> tuple[str, float, str]:
         """Where Max-Jobs' wait is least in percent of a rival's: pool, beta, rival; without `mean` the best of five."""
-        found = [
-            (pool, beta, mean or self.ranked(pool, beta=beta)[0]) for pool in self.pools for beta in self.betas
-        ]
+        found = [(pool, beta, mean or self.ranked(pool, beta=beta)[0]) for pool in self.pools for beta in self.betas]
 
         def percent(at: tuple[str, float, str]) -> float:
             pool, beta, rival = at
@@ -260,7 +258,9 @@ def points(shares: Iterable[Shares], buckets: Mapping[str, Mapping[str, Samples]
     for each in shares:
         of = {pool: each.points(pool) for pool in each.pools}
         between = {f"{one} - {other}": _differences(of[one], of[other]) for one in of for other in of if one != other}
-        over = {f"{pool} - buckets": _differences(won, buckets[pool]) for pool, won in each.won.items()} if buckets else {}
+        over = (
+            {f"{pool} - buckets": _differences(won, buckets[pool]) for pool, won in each.won.items()} if buckets else {}
+        )
         found |= {
             f"{each.group} {at}: {name}": values
             for at, named in {**of, **between, **over}.items()

@@ -116,7 +116,7 @@ def paired(sizes: Sizes, rng: np.random.Generator) -> Sizes:
     return cores, given
 
 
-def run(options: Options, data: Mapping[str, Any]) -> PageResults:
+def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     """Run the contests and draw the figures."""
     days = QUICK_DAYS if options.quick else DAYS
     pieces = [(name, seed, days) for seed in range(1, options.seeds + 1) for name in POOLS]

@@ -15,20 +15,19 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
-from slurm_sns.sim.pages.judge import HOLDS, Claim, interval, percent_more
+from slurm_sns.sim.pages.judge import interval, percent_more
 from slurm_sns.sim.pages.netbatch import (
     ABOUT,
     BEST_MEMORY,
     MIX,
     Results,
-    Samples,
     comparisons,
     fewest,
     finished,
     verdicts,
 )
-from slurm_sns.sim.pages.netbatch_sweeps import FIRST_FIT, HIGHEST_LOAD, MAX_JOBS, Sweep, full_size, run_with_rows
-from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.netbatch_sweeps import FIRST_FIT, HIGHEST_LOAD, MAX_JOBS, Run, Sweep, full_size, run_with_rows
+from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
@@ -39,10 +38,6 @@ RESERVATIONS = (1, 20, None)
 #: The smaller pools have one machine of so many.
 SHRINK = 20
 POLICIES = (*PAPER_PORTFOLIO, MAX_JOBS, FIRST_FIT)
-#: The policies whose waits the page shows.
-SHOWN = (MIX, BEST_MEMORY, MAX_JOBS)
-#: What the table of waits has of a policy's runs beside the mean wait.
-USE = ("mean_queue_length", "utilisation_cores", "utilisation_memory", "load_cores", "load_memory")
 
 
 class Cell(NamedTuple):
@@ -94,7 +89,7 @@ def small_sweeps_of(options: Options) -> dict[Cell, Sweep]:
     }
 
 
-def run(options: Options, data: Mapping[str, Any]) -> PageResults:
+def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     """Run what is missing."""
     full, small = sweeps_of(options), small_sweeps_of(options)
     run_with_rows(options, [*small.values(), *full.values()])
@@ -108,15 +103,24 @@ def results_of(full: Mapping[Cell, Sweep], small: Mapping[Cell, Sweep]) -> PageR
     compared = sizes(cells, smaller)
     return PageResults(
         comparisons(kinds.values()),
-        [waits(kinds, smaller), differences(kinds.values()), compared, holding, costs(full)],
+        (),
         {
             **ABOUT,
             "some": next(iter(full.values())),
             "cells": cells,
             "results": list(kinds.values()),
             "same": [each.group for cell, each in kinds.items() if each.group != f"{cell}"],
-            "effects": effects(kinds, smaller),
-            "clear": sum(change.low > 0 or change.high < 0 for *_, change in compared.rows),
+            "kinds": kinds,
+            "smaller": smaller,
+            "cycles": [
+                *((each.group, "full", each) for each in kinds.values()),
+                *((f"{cell.shrunk()}", "a twentieth", each) for cell, each in smaller.items()),
+            ],
+            "above_best": {pool: above_best(kinds, pool) for pool in POOLS},
+            "compared": compared,
+            "clear": sum(change.low > 0 or change.high < 0 for *_, change in compared),
+            "runs": {cell: runs for cell, sweep in full.items() if (runs := runs_of(sweep))},
+            "verdicts": verdicts,
         },
         fewest(cells.values()),
     )
@@ -146,42 +150,9 @@ def _runs(results: Results) -> object:
     }
 
 
-def effects(kinds: ByCell, smaller: ByCell) -> DataTable:
-    """What a kind of cycle does in each pool: waits, queue and use of capacity, at full size and at a twentieth."""
-    rows = []
-    for pool in POOLS:
-        of_pool = {cell: each for cell, each in kinds.items() if pool in each.pools}
-        above = _above_best({cell: each.of(pool, MAX_JOBS) for cell, each in of_pool.items()})
-        for cell, each in of_pool.items():
-            rows.append(
-                (
-                    pool,
-                    each.group,
-                    *_told_waits(each, pool),
-                    above[cell],
-                    f"{each.mean(pool, MAX_JOBS, 'mean_queue_length'):,.0f}",
-                    *(_used(each, pool, resource) for resource in ("cores", "memory")),
-                    *_told_waits(smaller.get(cell), pool),
-                )
-            )
-    header = ("pool", "cycle", *SHOWN, "above the best (%)", "queue", "cores used", "memory used")
-    return DataTable("effects", (*header, *(f"{policy}, a twentieth" for policy in SHOWN)), rows)
-
-
-def _told_waits(results: Results | None, pool: str) -> tuple[str, ...]:
-    if results is None or pool not in results.pools:
-        return ("",) * len(SHOWN)
-    return tuple(f"{results.mean(pool, policy):,.0f}" for policy in SHOWN)
-
-
-def _used(results: Results, pool: str, resource: str) -> str:
-    """How much of a resource Max-Jobs uses, and how much the jobs demand, in percent of capacity."""
-    used = 100 * results.mean(pool, MAX_JOBS, f"utilisation_{resource}")
-    return f"{used:.1f} of {results.mean(pool, MAX_JOBS, f'load_{resource}'):.1f}"
-
-
-def _above_best(waits: Mapping[Cell, Samples]) -> dict[Cell, str]:
-    """By how many percent each is above the least of them, in pairs by seed."""
+def above_best(kinds: ByCell, pool: str) -> dict[Cell, str]:
+    """By how many percent Max-Jobs waits longer than with the kind of cycle with which it waits least."""
+    waits = {cell: each.of(pool, MAX_JOBS) for cell, each in kinds.items() if pool in each.pools}
     seeds = min((len(values) for values in waits.values()), default=0)
     best = min(waits, key=lambda cell: float(waits[cell][:seeds].mean()), default=None)
     return {
@@ -191,44 +162,12 @@ def _above_best(waits: Mapping[Cell, Samples]) -> dict[Cell, str]:
     }
 
 
-def waits(kinds: ByCell, smaller: ByCell) -> DataTable:
-    """The mean wait, the queue and the use of capacity of every policy under every kind of cycle, at both sizes."""
-    of_kinds = [(each.group, "full", each) for each in kinds.values()]
-    of_kinds += [(f"{cell.shrunk()}", "a twentieth", each) for cell, each in smaller.items()]
-    rows = [
-        (
-            kind,
-            size,
-            pool,
-            policy,
-            *vars(interval(each.of(pool, policy))).values(),
-            *(each.mean(pool, policy, metric) for metric in USE),
-            each.count(pool),
-        )
-        for kind, size, each in of_kinds
-        for pool in each.pools
-        for policy in POLICIES
-    ]
-    return DataTable("waits", ("cycle", "size", "pool", "policy", "mean_wait_s", "low", "high", *USE, "seeds"), rows)
-
-
-def differences(kinds: Sequence[Results]) -> DataTable:
-    """Of each pool and kind of cycle: Mix-Fit against the best of the others, in percent of the wait, by seed."""
-    rows = [
-        (each.group, pool, best, each.above(pool, MIX, best))
-        for each in kinds
-        for pool in each.pools
-        for best in each.ranked(pool, [MIX])[:1]
-    ]
-    return DataTable("differences", ("cycle", "pool", "best of the others", "% mix-fit above it"), rows)
-
-
-def sizes(cells: ByCell, smaller: ByCell) -> DataTable:
+def sizes(cells: ByCell, smaller: ByCell) -> list[Sequence[Any]]:
     """Mix-Fit against Best-Fit-Memory at both sizes, and the difference of the two by seed, at equal shares.
 
     A comparison whose runs are those of an earlier one, at both sizes, is left out.
     """
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Sequence[Any]] = []
     compared: list[tuple[object, ...]] = []
     for cell in (each for each in smaller if each in cells):
         runs = (cell.reservations, _runs(cells[cell]), _runs(smaller[cell]))
@@ -240,25 +179,10 @@ def sizes(cells: ByCell, smaller: ByCell) -> DataTable:
             seeds = min(len(each) for each in both)
             change = interval(both[0][:seeds] - both[1][:seeds])
             rows.append((f"{cell}", f"{cell.shrunk()}", pool, *map(interval, both), change))
-    header = ("cycle, full size", "cycle, a twentieth", "pool", "% mix-fit above best-fit-memory, full", "a twentieth")
-    return DataTable("sizes", (*header, "points, full - a twentieth"), rows)
+    return rows
 
 
-def holding(claims: Sequence[Claim]) -> DataTable:
-    """Of each claim the kinds of cycles under which it holds."""
-    rows = []
-    for text in dict.fromkeys(claim.text for claim in claims):
-        kinds = [kind for kind, verdict in verdicts(claims, text).items() if verdict == HOLDS]
-        rows.append((text, "; ".join(kinds) or "none"))
-    return DataTable("holding", ("claim", "holds with"), rows)
-
-
-def costs(full: Mapping[Cell, Sweep]) -> DataTable:
-    """The seconds that a replay takes, by kind of cycle, pool and policy, on the machine that made the page."""
-    rows = [
-        (f"{cell}", pool, policy, sum(run["wall_s"] for run in runs) / len(runs), len(runs))
-        for cell, sweep in full.items()
-        for pool, policy in product(sweep.pools, sweep.policies)
-        if (runs := sweep.read(pool, HIGHEST_LOAD, policy))
-    ]
-    return DataTable("costs", ("cycle", "pool", "policy", "wall_s", "seeds"), rows)
+def runs_of(sweep: Sweep) -> dict[tuple[str, str], Sequence[Run]]:
+    """The complete seeds by pool and policy."""
+    pairs = product(sweep.pools, sweep.policies)
+    return {pair: runs for pair in pairs if (runs := sweep.read(pair[0], HIGHEST_LOAD, pair[1]))}

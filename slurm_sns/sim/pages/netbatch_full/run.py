@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.judge import interval
-from slurm_sns.sim.pages.netbatch import ABOUT, METRICS, Results, comparisons, fewest, finished
+from slurm_sns.sim.pages.netbatch import ABOUT, Results, comparisons, fewest, finished
 from slurm_sns.sim.pages.netbatch_sweeps import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep, full_size, run_with_rows
-from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.workloads.netbatch_pools import POOLS, WAITS_S
 
@@ -44,36 +43,4 @@ def results_of(options: Options, data: Mapping[str, Any], results: Sequence[Resu
         }
         if panels:
             figures.logarithmic_lines(options.out, stem, panels, ("load (%)", label), ticks=(1, 2, 5))
-    of_policies = [(each, pool, policy) for each in results for pool in each.pools for policy in each.sweep.policies]
-    rows = [
-        (
-            each.group,
-            pool,
-            each.sweep.beta_of(pool, beta),
-            policy,
-            metric,
-            *vars(interval(each.of(pool, policy, metric, beta))).values(),
-            each.count(pool, beta),
-        )
-        for each in results
-        for pool in each.pools
-        for beta in each.betas
-        for policy in each.sweep.policies
-        for metric in ("load_cores", "load_memory", *METRICS)
-    ]
-    waits = [
-        (each.group, pool, policy, *(f"{each.mean(pool, policy, beta=beta):,.0f}" for beta in WAITS_S))
-        for each, pool, policy in of_policies
-        if set(WAITS_S) <= set(each.betas)
-    ]
-    header = ("betas", "pool", "beta", "policy", "metric", "mean", "low", "high", "seeds")
-    return PageResults(
-        comparisons(results),
-        [DataTable("full", header, rows)],
-        {
-            **ABOUT,
-            "results": results,
-            "waits": DataTable("waits", ("betas", "pool", "policy", "highest load", "mid load"), waits),
-        },
-        fewest(results),
-    )
+    return PageResults(comparisons(results), (), {**ABOUT, "results": results}, fewest(results))

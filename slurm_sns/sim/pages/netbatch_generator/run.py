@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.sim.pages.judge import Quantity
-from slurm_sns.sim.pages.netbatch import ABOUT, Results, comparisons, finished
+from slurm_sns.sim.pages.netbatch import ABOUT, comparisons, finished
 from slurm_sns.sim.pages.netbatch_sweeps import MAX_JOBS, ORIGINAL_LOAD, Sweep, full_size, run_with_rows
-from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.workloads.netbatch_pools import AUTHORS_BETAS, CALIBRATED_BETAS, WAITS_S
 from slurm_sns.sim.workloads.netbatch_variants import BURSTS
@@ -42,10 +42,12 @@ def sweeps_of(options: Options) -> Sweeps:
     chosen = whole(betas=(ORIGINAL_LOAD,), policies=PAPER_PORTFOLIO)
     few = replace(chosen, seeds=min(options.seeds, REFUSED_SEEDS), pools=REFUSED_POOLS)
     refused = {variant: replace(few, variant=variant) for variant in BURSTS}
-    return Sweeps({chosen.variant: chosen, **refused}, whole(betas=tuple(WAITS_S), policies=(MAX_JOBS,), calibrated=True))
+    return Sweeps(
+        {chosen.variant: chosen, **refused}, whole(betas=tuple(WAITS_S), policies=(MAX_JOBS,), calibrated=True)
+    )
 
 
-def run(options: Options, data: Mapping[str, Any]) -> PageResults:
+def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     """Run what is missing."""
     sweeps = sweeps_of(options)
     run_with_rows(options, [*sweeps.original.values(), sweeps.calibrated])
@@ -56,7 +58,6 @@ def results_of(sweeps: Sweeps) -> PageResults:
     """The results, from the finished runs."""
     chosen, *_ = sweeps.original.values()
     original = finished(sweeps.original, ORIGINAL_LOAD)
-    levels = [(each.group, pool, *_spread(each, pool)) for each in original.values() for pool in each.pools]
     # A level of a pool counts also where other levels or pools are not finished.
     by_level = {beta: finished({"": replace(sweeps.calibrated, betas=(beta,))}, beta) for beta in WAITS_S}
     queued = [(beta, of[""], pool) for beta, of in by_level.items() if of for pool in of[""].pools]
@@ -65,9 +66,10 @@ def results_of(sweeps: Sweeps) -> PageResults:
     }
     return PageResults(
         {**comparisons(each for each in original.values() if each.sweep == chosen), **waited},
-        [DataTable("levels", ("generator", "pool", "worst above best", "%", "seeds"), levels)],
+        (),
         {
             **ABOUT,
+            "original": list(original.values()),
             "some": chosen,
             "refused_seeds": min(chosen.seeds, REFUSED_SEEDS),
             "results": [each for each in original.values() if each.sweep == chosen],
@@ -78,9 +80,3 @@ def results_of(sweeps: Sweeps) -> PageResults:
         },
         min(chosen.complete(ORIGINAL_LOAD, pool) for pool in chosen.pools),
     )
-
-
-def _spread(results: Results, pool: str) -> tuple[Any, ...]:
-    """The heuristics with the longest and the shortest mean wait, their distance, the seeds."""
-    best, *_, worst = results.ranked(pool)
-    return f"{worst} above {best}", results.above(pool, worst, best), results.count(pool)

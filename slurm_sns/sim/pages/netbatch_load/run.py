@@ -5,14 +5,7 @@ from typing import Any
 
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.netbatch import ABOUT, Results, comparisons, fewest, finished
-from slurm_sns.sim.pages.netbatch_sweeps import (
-    HIGHEST_LOAD,
-    MAX_JOBS,
-    MAX_JOBS_7,
-    ORIGINAL_LOAD,
-    Sweep,
-    run_with_rows,
-)
+from slurm_sns.sim.pages.netbatch_sweeps import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep, run_with_rows
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options
 
@@ -31,7 +24,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
 
 def results_of(options: Options, data: Mapping[str, Any], results: list[Results]) -> PageResults:
     """The results, from the finished runs of the one sweep; empty if there are none."""
-    tables = [table for each in results for table in [*_drawn(options, data, each), _seven(each)]]
+    tables = [table for each in results for table in _drawn(options, data, each)]
     return PageResults(comparisons(results), tables, {**ABOUT, "results": results}, fewest(results))
 
 
@@ -50,20 +43,3 @@ def _drawn(options: Options, data: Mapping[str, Any], results: Results) -> list[
         header = ("pool", "beta", "load_percent", "policy", metric, "low", "high", "seeds")
         tables.append(DataTable(stem, header, rows))
     return tables
-
-
-def _seven(results: Results) -> DataTable:
-    """Max-Jobs with the seven members of the authors' simulator beside the paper's five."""
-    rows = [
-        (
-            pool,
-            beta,
-            *(results.mean(pool, policy, beta=beta) for policy in (MAX_JOBS, MAX_JOBS_7)),
-            results.above(pool, MAX_JOBS_7, MAX_JOBS, beta),
-        )
-        for pool in results.pools
-        for beta in results.betas
-    ]
-    return DataTable(
-        "seven", ("pool", "beta", "five: mean wait (s)", "seven: mean wait (s)", "% seven above five"), rows
-    )

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
-from slurm_sns.sim.pages.netbatch import Shares, called, points
+from slurm_sns.sim.pages.netbatch import Shares, call, points
 from slurm_sns.sim.pages.netbatch_buckets.run import (
-    FIGURE_11,
     TOTAL_CORES,
     buckets_of,
     machines_of,
     matches,
     winners,
 )
-from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 
@@ -37,7 +36,7 @@ def contest(piece: tuple[str, int, float, int, int]) -> list[float]:
     return percent
 
 
-def run(options: Options, data: Mapping[str, Any]) -> PageResults:
+def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     """Run the contests."""
     days = QUICK_DAYS if options.quick else DAYS
     seeds, sizes = range(1, options.seeds + 1), list(product(CORES, GB_PER_CORE))
@@ -63,14 +62,5 @@ def told(cores: int, gb_per_core: int) -> str:
 
 def results_of(shares: Sequence[Shares], seeds: int, days: float) -> PageResults:
     """The results, from the shares of buckets won on each kind of machine."""
-    rows = [
-        (each.group, pool, *(f"{each.won[pool][member].mean():.0f}" for member in PAPER_PORTFOLIO))
-        for each in shares
-        for pool in each.pools
-    ]
-    return PageResults(
-        points(shares),
-        [DataTable(FIGURE_11, ("machines", "pool", *PAPER_PORTFOLIO), rows), called],
-        {"shares": shares, "days": days, "total_cores": TOTAL_CORES},
-        seeds,
-    )
+    about = {"shares": shares, "days": days, "total_cores": TOTAL_CORES, "call": call}
+    return PageResults(points(shares), (), about, seeds)

@@ -16,7 +16,7 @@ from slurm_sns.sim.pages.netbatch import ABOUT, Results, Samples, fewest, finish
 from slurm_sns.sim.pages.netbatch_buckets.run import FIGURE_11, contest
 from slurm_sns.sim.pages.netbatch_full.run import sweeps_of as full_sweeps
 from slurm_sns.sim.pages.netbatch_sweeps import HIGHEST_LOAD, MAX_JOBS, Sweep, run_with_rows
-from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options
 
 #: Days of the buckets that are compared with; the whole month is on their own page.
@@ -31,7 +31,7 @@ def sweeps_of(options: Options) -> dict[str, Sweep]:
     }
 
 
-def run(options: Options, data: Mapping[str, Any]) -> PageResults:
+def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     """Run what page netbatch-full has not run yet, and the buckets; draw the figure."""
     sweeps = sweeps_of(options)
     run_with_rows(options, list(sweeps.values()))
@@ -59,14 +59,4 @@ def results_of(
         for member in PAPER_PORTFOLIO
     }
     figures.bars(options.out, "figure-16", bars, ("", "% of cycles"))
-    rows = [
-        (group, pool, member, *vars(interval(values)).values(), len(values))
-        for group, pool, won in of_pools
-        for member, values in won.items()
-    ]
-    return PageResults(
-        points(shares, buckets),
-        [DataTable("figure-16", ("betas", "pool", "heuristic", "percent", "low", "high", "seeds"), rows)],
-        {**ABOUT, "results": results, "shares": shares},
-        fewest(results),
-    )
+    return PageResults(points(shares, buckets), (), {**ABOUT, "results": results, "shares": shares}, fewest(results))
