@@ -210,6 +210,37 @@ def _differences(one: Mapping[str, Samples], other: Mapping[str, Samples]) -> di
     return found
 
 
+# --- mean waits alone
+
+#: (pool, what is varied) -> policy -> mean wait in seconds, by seed.
+Waits = Mapping[tuple[str, Any], Mapping[str, Samples]]
+
+
+def above(waits: Waits) -> dict[str, Quantity]:
+    """By how many percent policies are above others. The names are: POOL VARIED: ONE above OTHER."""
+    return {
+        f"{pool} {varied}: {one} above {other}": percent_more(of[one], of[other])
+        for (pool, varied), of in waits.items()
+        for one in of
+        for other in of
+        if one != other
+    }
+
+
+def beside(stem: str, varied: str, waits: Waits, policies: Iterable[str], *, shown_only: bool = False) -> DataTable:
+    """The mean wait under Max-Jobs, and by how many percent the wait under others is above it."""
+    others = [policy for policy in policies if policy != MAX_JOBS]
+    rows = [
+        (
+            *key,
+            float(of[MAX_JOBS].mean()),
+            *(interval(percent_more(of[each], of[MAX_JOBS])) if each in of else "" for each in others),
+        )
+        for key, of in waits.items()
+    ]
+    return DataTable(stem, ("pool", varied, "max-jobs (s)", *(f"{each} (%)" for each in others)), rows, shown_only)
+
+
 # --- wins
 
 #: Of a heuristic the one of the others that wins the most.

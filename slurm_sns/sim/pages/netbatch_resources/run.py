@@ -1,14 +1,14 @@
-"""Matching with more than two resources: "in principle this can be extended" (Max-Jobs paper, section 7).
+"""Run the pools with jobs that demand a third resource of their machine, or a third and a fourth.
 
-The generated jobs of the pools get a demand of a third resource of their machine, or of a third and a fourth. They are
-as scarce as the scarcer of cores and memory, and independent of both. They stand for anything that a machine has a
-fixed amount of: scratch space, disk bandwidth, licences. (In the code they are memory bandwidth and cache ways, the
+These are as scarce as the scarcer of cores and memory, and independent of both. They stand for anything that a machine
+has a fixed amount of: scratch space, disk bandwidth, licences. (In the code they are memory bandwidth and cache ways, the
 further resources that the scheduler knows.) Mix-Fit then balances all of them, or still only cores and memory; each
 further resource also has a best-fit and a worse-fit of its own.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,11 @@ from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, NodeArrays
-from slurm_sns.sim.pages.judge import Claim, Interval, interval, percent_more
-from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.netbatch import ABOUT, MIX, above, beside
+from slurm_sns.sim.pages.netbatch_sweeps import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, records_of
+from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.pages.netbatch import MIX
-from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, PERCENT, TOLD
-from slurm_sns.sim.reproduce.page import Page
-from slurm_sns.sim.reproduce.runs import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, TOLD_DEFAULT_CYCLE, records_of
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
@@ -39,9 +36,6 @@ SIZE, QUICK_SIZE = (0.05, 10.0), (0.02, 0.5)
 MIX_OF_TWO, WITH_PAIRS = "mix-fit of cores and memory", "max-jobs with their pairs"
 #: The heuristics of the third and of the fourth resource.
 PAIRS = (("best-fit-bandwidth", "worse-fit-bandwidth"), ("best-fit-ways", "worse-fit-ways"))
-
-#: (pool, number of resources) -> policy -> mean wait in seconds, by seed.
-Waits = Mapping[tuple[str, int], Mapping[str, NDArray[np.float64]]]
 
 
 def policies(count: int) -> dict[str, tuple[tuple[str, ...], bool]]:
@@ -115,95 +109,31 @@ def _largest(capacity: NDArray[np.int64], cores: int, memory_mb: int, row: int) 
     return int(capacity[row, holds].max())
 
 
-def reproduce(options: Options) -> Page:
-    """Run what is missing and return the page."""
+def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
+    """Run what is missing."""
     counts, (scale, days) = (QUICK_COUNTS, QUICK_SIZE) if options.quick else (COUNTS, SIZE)
     seeds = range(1, options.seeds + 1)
     pieces = [(name, count, seed, scale, days) for seed in seeds for count in counts for name in POOLS]
-    results = dict(zip(pieces, options.results("resources", compare, pieces), strict=True))
-    waits: Waits = {
+    found = dict(zip(pieces, options.results("resources", compare, pieces), strict=True))
+    waits = {
         (name, count): {
-            policy: np.array([results[name, count, seed, scale, days][policy] for seed in seeds])
+            policy: np.array([found[name, count, seed, scale, days][policy] for seed in seeds])
             for policy in policies(count)
         }
         for count in counts
         for name in POOLS
     }
-    return Page(
-        title="NetBatch with more than two resources: Mix-Fit over all of them, and Max-Jobs with heuristics for each",
-        made=[
-            (
-                "`sns reproduce netbatch-resources`: pools A-D at scale "
-                f"{scale:g} for {days:g} days, beta {HIGHEST_LOAD:g}, {options.seeds} seeds. Cycles every 30 s "
-                f"{TOLD_DEFAULT_CYCLE}. With {' and '.join(map(str, counts[1:]))} resources each job demands "
-                f"{', '.join(map(str, LEVELS))} units of each further one (shares of jobs: "
-                f"{', '.join(f'{share:g}' for share in SHARES)}), independent of its cores, memory and run time. A "
-                "machine has them in proportion to its cores, so much that their load is that of the scarcer of cores "
-                "and memory. *mix-fit* balances all resources, *mix-fit of cores and memory* only these two; both "
-                "place a job only where all of them fit. Each further resource has a best-fit and a worse-fit of its "
-                "own, its pair."
-            )
-        ],
-        claims=[claim for key, of in waits.items() if key[1] > 2 for claim in _claims(key, of)],
-        numbers=[_numbers(waits)],
-        remarks=[
-            f"{TOLD} {PERCENT}",
-            "Mean waits in seconds, and in percent above those of Max-Jobs with the paper's five:",
-        ],
-        shown=_beside(waits, counts[-1]),
-        seeds=options.seeds,
-    )
-
-
-def _above(waits: Mapping[str, NDArray[np.float64]], one: str, other: str = MAX_JOBS) -> Interval:
-    return interval(percent_more(waits[one], waits[other]))
-
-
-def _beside(waits: Waits, most: int) -> DataTable:
-    others = [policy for policy in policies(most) if policy != MAX_JOBS]
-    rows = [
-        (
-            name,
-            count,
-            float(of[MAX_JOBS].mean()),
-            *(str(_above(of, policy)) if policy in of else "" for policy in others),
-        )
-        for (name, count), of in waits.items()
-    ]
-    return DataTable("beside", ("pool", "resources", "max-jobs (s)", *(f"{policy} (%)" for policy in others)), rows)
-
-
-def _numbers(waits: Waits) -> DataTable:
-    rows = [
-        (name, count, policy, *vars(interval(values)).values(), len(values))
-        for (name, count), of in waits.items()
-        for policy, values in of.items()
-    ]
-    return DataTable("waits", ("pool", "resources", "policy", "mean_wait_s", "low", "high", "seeds"), rows)
-
-
-def _claims(key: tuple[str, int], waits: Mapping[str, NDArray[np.float64]]) -> list[Claim]:
-    name, count = key
-    at = f"{name}, {count} resources"
-    single = [policy for policy, (members, _) in policies(count).items() if len(members) == 1]
-    best = min(single, key=lambda policy: float(waits[policy].mean()))
-    return [
-        BETTER.of(
-            "sec. 7",
-            'Mix-Fit "can be extended to more than two resources"',
-            f"{at}: % mix-fit above {MIX_OF_TWO}",
-            _above(waits, MIX, MIX_OF_TWO),
-        ),
-        BETTER.of(
-            "sec. 4",
-            '"additional heuristics can be added later and the system will take advantage of them"',
-            f"{at}: % {WITH_PAIRS} above max-jobs",
-            _above(waits, WITH_PAIRS),
-        ),
-        BEST_OR_THE_SAME.of(
-            "sec. 5",
-            'Max-Jobs "is the best scheme all around"',
-            f"{at}: % max-jobs above {best}",
-            _above(waits, MAX_JOBS, best),
-        ),
-    ]
+    single = {
+        key: [policy for policy, (members, _) in policies(key[1]).items() if len(members) == 1] for key in waits
+    }
+    about = {
+        "counts": counts,
+        "scale": scale,
+        "days": days,
+        "levels": LEVELS,
+        "shares": SHARES,
+        "waits": waits,
+        "best": {key: min(names, key=lambda each: float(waits[key][each].mean())) for key, names in single.items()},
+    }
+    table = beside("beside", "resources", waits, policies(counts[-1]), shown_only=True)
+    return PageResults(above(waits), [table], {**ABOUT, **about}, options.seeds)

@@ -1,0 +1,1 @@
+"""Max-Jobs, lookahead: what it would add, the future work that the paper names, on its four pools."""
