@@ -1,4 +1,4 @@
-"""The pages on Max-Jobs share this: the finished runs of sweeps, the quantities of claims, and what varying does to them.
+"""The pages on Max-Jobs share this: the finished runs of sweeps, quantities, and what varying does to claims.
 
 `comparisons` names what is compared of waits, slowdowns and queues, `points` what is compared of shares of wins.
 Policies are compared in pairs, by seed. The best rival of a policy is the one with the least mean over the seeds.

@@ -1,10 +1,10 @@
 """Run the pools under every combination of depth and reservations, at full size and at a twentieth of it.
 
 The papers name no queue depth, and withhold capacity for every job without a match. The authors' simulator withholds it
-at one position. A depth means something else in a pool of another size. So the pools are replayed at full size, at betas
-at which all pools queue (a queue that is shorter than any depth would tell nothing). Beside them stand pools of a
-twentieth of the machines and jobs with a twentieth of the depth and of the reservations: what differs there is due to
-the number of machines.
+at one position. A depth means something else in a pool of another size. So the pools are replayed at full size, where
+all of them queue (a queue that is shorter than any depth would tell nothing). Beside them stand pools of a twentieth of
+the machines and jobs with a twentieth of the depth and of the reservations: what differs there is due to the number of
+machines.
 
 Two depths that the queue never reaches give the same runs. They are one kind of cycle then, and are counted once.
 """

@@ -1,8 +1,8 @@
 """Run the pools with jobs that demand a third resource of their machine, or a third and a fourth.
 
 These are as scarce as the scarcer of cores and memory, and independent of both. They stand for anything that a machine
-has a fixed amount of: scratch space, disk bandwidth, licences. (In the code they are memory bandwidth and cache ways, the
-further resources that the scheduler knows.) Mix-Fit then balances all of them, or still only cores and memory; each
+has a fixed amount of: scratch space, disk bandwidth, licences. (In the code they are memory bandwidth and cache ways,
+the further resources that the scheduler knows.) Mix-Fit then balances all of them, or still only cores and memory; each
 further resource also has a best-fit and a worse-fit of its own.
 """
 
@@ -123,9 +123,7 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
         for count in counts
         for name in POOLS
     }
-    single = {
-        key: [policy for policy, (members, _) in policies(key[1]).items() if len(members) == 1] for key in waits
-    }
+    single = {key: [policy for policy, (members, _) in policies(key[1]).items() if len(members) == 1] for key in waits}
     about = {
         "counts": counts,
         "scale": scale,

@@ -1,4 +1,4 @@
-"""The heuristics and Max-Jobs on logs of real sites: which findings of the Max-Jobs paper carry over.
+"""Replay logs of real sites as wholes, with their arrivals scaled to loads at which heuristics can differ.
 
 The logs are not part of the project (`running.shared_file`). Those that record memory take part:
 
@@ -9,13 +9,14 @@ The logs are not part of the project (`running.shared_file`). Those that record 
 On the others (SDSC-SP2, KTH-SP2, Trinity) a job takes whole nodes of one size. Then it does not matter which nodes it
 gets, every policy gives the same schedule, and there is nothing to compare.
 
-Each log is replayed as a whole, with its arrivals scaled so that the load of the scarcer of cores and memory has the
-values at which heuristics can differ. Intervals come from resampling its weeks, or its days where it has few weeks.
+Loads are those of the scarcer of cores and memory. Intervals come from resampling a log's weeks, or its days where it
+has few weeks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +26,12 @@ from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, amounts
 from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.judge import RESAMPLED, Claim, Interval, percent_above
-from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.judge import RESAMPLED, Interval, percent_above
+from slurm_sns.sim.pages.netbatch import ABOUT, MIX
+from slurm_sns.sim.pages.netbatch_sweeps import FIRST_FIT, INTERVAL_S, MAX_JOBS, POLICIES
+from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options, shared_file
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.pages.netbatch import MIX
-from slurm_sns.sim.reproduce.netbatch.readings import BEST_OR_THE_SAME, BETTER, POOR, TOLD
-from slurm_sns.sim.reproduce.page import Page, SavedFigure
-from slurm_sns.sim.reproduce.runs import FIRST_FIT, INTERVAL_S, MAX_JOBS, POLICIES, TOLD_DEFAULT_CYCLE
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.slurm_events import read_events
@@ -107,8 +106,6 @@ WIDTH_LOAD = 70
 
 #: What a replay keeps of each week: the summed waits of wide and of other jobs, and the numbers of both.
 Weeks = NDArray[np.float64]
-#: (log, load) -> policy -> weeks.
-Found = Mapping[tuple[str, int], Mapping[str, Weeks]]
 
 
 @lru_cache(maxsize=2)
@@ -157,69 +154,55 @@ def by_week(records: TraceArrays, start_s: NDArray[np.int64], block_s: float) ->
     return some
 
 
-def reproduce(options: Options) -> Page:
-    """Replay the logs, draw the figure and return the page. Nothing is drawn but the resampled weeks."""
+def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
+    """Replay the logs and draw the figure. Nothing is drawn at random but the resampled weeks."""
     loads, jobs = (QUICK_LOADS, QUICK_JOBS) if options.quick else (LOADS, 0)
     for log in LOGS.values():
         log.source()  # a missing log is reported before any work
     pieces = [(name, load, policy, jobs) for name in LOGS for load in loads for policy in POLICIES]
     results = dict(zip(pieces, options.results("logs", replay_log, pieces), strict=True))
-    found: Found = {
+    found = {
         (name, load): {policy: np.array(results[name, load, policy, jobs]) for policy in POLICIES}
         for name in LOGS
         for load in loads
     }
+    above: dict[str, Interval] = {}
+    best: dict[tuple[str, int], dict[str, str]] = {}
+    for (name, load), weeks in found.items():
+        ranked = sorted(PAPER_PORTFOLIO, key=lambda policy, weeks=weeks: mean_wait_s(weeks[policy]))  # type: ignore[misc]
+        rival = next(policy for policy in ranked if policy != MIX)
+        best[name, load] = {"rival": rival, "first": ranked[0]}
+        pairs = {(MIX, rival), (MAX_JOBS, ranked[0]), (FIRST_FIT, ranked[0])}
+        pairs |= {(policy, other) for policy in POLICIES for other in (MIX, MAX_JOBS)}
+        waits = {policy: of[:, :2].sum(axis=1) for policy, of in weeks.items()}
+        above |= {
+            f"{name} {load}: {one} above {other}": percent_above(waits[one], waits[other]) for one, other in pairs
+        }
     highest = loads[-1]
     bars = {
-        policy: {name: above(found[name, highest], policy, MIX) for name in LOGS}
+        policy: {name: above[f"{name} {highest}: {policy} above {MIX}"] for name in LOGS}
         for policy in POLICIES
         if policy not in {MIX, FIRST_FIT}
     }
     figures.bars(options.out, "waits", bars, ("", f"mean wait above mix-fit's (%), load {highest} %"))
-    told = "; ".join(
-        f"{name} {natural_load(name):.0f} % as recorded, {len(found[name, highest][MIX])} {log.block}"
-        for name, log in LOGS.items()
+    return PageResults(
+        above,
+        [],
+        {
+            **ABOUT,
+            "weeks": found,
+            "best": best,
+            "logs": LOGS,
+            "policies": list(POLICIES),
+            "loads": loads,
+            "jobs": jobs,
+            "natural_load": natural_load,
+            "mean_wait_s": mean_wait_s,
+            "by_width": by_width,
+            "width_load": WIDTH_LOAD if WIDTH_LOAD in loads else highest,
+            "resampled": RESAMPLED,
+        },
     )
-    return Page(
-        title=f"The heuristics on logs of real sites: {', '.join(LOGS)}",
-        made=[
-            (
-                "`sns reproduce netbatch-traces`: each log whose memory is known is replayed as a whole, from an empty "
-                f"cluster, with its arrivals scaled to loads of {', '.join(map(str, loads))} % of the scarcer of cores "
-                f"and memory. Cycles every 30 s {TOLD_DEFAULT_CYCLE}. Loads: {told}."
-                + (f" Only the first {jobs:,} jobs of each log take part." if jobs else "")
-            )
-        ],
-        claims=[claim for key, weeks in found.items() for claim in _claims(f"{key[0]}, load {key[1]} %", weeks)],
-        drawings=[SavedFigure("waits", f"Mean wait against Mix-Fit's at a load of {highest} %, 95 % intervals.")],
-        numbers=[_waits(found), _widths(found, loads)],
-        remarks=[TOLD, REMARK],
-        shown=_beside_each_other(found),
-        rule=RULE,
-    )
-
-
-RULE = (
-    "Each log is one sample. We draw its weeks (UB-HPC: the days of its one week) with replacement "
-    f"{RESAMPLED:,} times, compare the policies on the same weeks, and take the central 95 % of the draws as the "
-    "interval. If the whole interval lies inside the expected range, the claim holds; if all of it lies outside, the "
-    "claim does not hold; otherwise we cannot tell. A backlog over several weeks makes them alike; the interval is "
-    "then too narrow."
-)
-REMARK = (
-    "The paper makes these claims about other pools; we ask whether they hold on these logs too. Of the logs at hand "
-    "these three record memory. SDSC-SP2, KTH-SP2 and Trinity do not; their jobs take whole nodes of one size, so "
-    "that every policy gives the same schedule. UB-HPC's jobs on GPUs are left out, and its few constraints on the "
-    "type of the processor ignored; its jobs of up to three days run far beyond the end of the week, so that its load "
-    "is not one of a long time. Where the mean wait is many days, more arrives than can be packed, and the queue "
-    "grows until the end of the log. The table shows mean waits, and by how many percent they are above those of "
-    "Max-Jobs with the paper's five:"
-)
-
-
-def above(weeks: Mapping[str, Weeks], one: str, other: str) -> Interval:
-    """By how many percent the mean wait under `one` is above that under `other`."""
-    return percent_above(weeks[one][:, :2].sum(axis=1), weeks[other][:, :2].sum(axis=1))
 
 
 def mean_wait_s(weeks: Weeks) -> float:
@@ -233,67 +216,3 @@ def by_width(weeks: Weeks) -> tuple[float, float]:
     with np.errstate(invalid="ignore"):
         wide_s, other_s = sums[:2] / sums[2:]
     return float(wide_s), float(other_s)
-
-
-def _beside_each_other(found: Found) -> DataTable:
-    """One row for each log and load: the mean wait under Max-Jobs, and the other policies against it."""
-    others = [policy for policy in POLICIES if policy != MAX_JOBS]
-    rows = [
-        (
-            name,
-            load,
-            f"{mean_wait_s(weeks[MAX_JOBS]):,.0f}",
-            *(_briefly(above(weeks, policy, MAX_JOBS)) for policy in others),
-        )
-        for (name, load), weeks in found.items()
-    ]
-    return DataTable("beside", ("log", "load (%)", "max-jobs (s)", *(f"{policy} (%)" for policy in others)), rows)
-
-
-def _briefly(value: Interval) -> str:
-    return f"{value.mean:+.1f} [{value.low:+.1f}, {value.high:+.1f}]"
-
-
-def _waits(found: Found) -> DataTable:
-    rows = [
-        (name, load, policy, mean_wait_s(of), len(of), *vars(above(weeks, policy, MAX_JOBS)).values())
-        for (name, load), weeks in found.items()
-        for policy, of in weeks.items()
-    ]
-    header = ("log", "load_percent", "policy", "mean_wait_s", "blocks", "percent_above_max_jobs", "low", "high")
-    return DataTable("waits", header, rows)
-
-
-def _widths(found: Found, loads: Sequence[int]) -> DataTable:
-    load = WIDTH_LOAD if WIDTH_LOAD in loads else loads[-1]
-    rows = [(name, load, policy, *by_width(found[name, load][policy])) for name in LOGS for policy in POLICIES]
-    header = ("log", "load_percent", "policy", f"mean wait (s), {WIDE_CORES} cores or more", "fewer cores")
-    return DataTable("width", header, rows)
-
-
-def _claims(where: str, weeks: Mapping[str, Weeks]) -> list[Claim]:
-    def best(*without: str) -> str:
-        others = [policy for policy in PAPER_PORTFOLIO if policy not in without]
-        return min(others, key=lambda policy: mean_wait_s(weeks[policy]))
-
-    rival, first_of_all = best(MIX), best()
-    return [
-        BETTER.of(
-            where,
-            'Mix-Fit "usually improves upon the single-resource heuristics"',
-            f"% mix-fit above {rival}",
-            above(weeks, MIX, rival),
-        ),
-        BEST_OR_THE_SAME.of(
-            where,
-            'Max-Jobs is "the most robust heuristic for diverse workloads"',
-            f"% max-jobs above {first_of_all}",
-            above(weeks, MAX_JOBS, first_of_all),
-        ),
-        POOR.of(
-            where,
-            'First-Fit "performs poorly"',
-            f"% first-fit above {first_of_all}",
-            above(weeks, FIRST_FIT, first_of_all),
-        ),
-    ]

@@ -1,18 +1,17 @@
-"""A week of a real site with the features, the weights and the network of its nodes: what keeping to them costs.
+"""Run a week of a site under its policies; jobs keep to the features, the weights and the network of its nodes.
 
-The site is UB-HPC: 215 nodes of its partition general-compute by its own slurm.conf (features, Weight) and
+The site is UB-HPC: the nodes of its partition general-compute by its own slurm.conf (features, Weight) and
 topology.conf (three switches under one top switch that joins an Omni-Path and two InfiniBand fabrics on paper only).
 Jobs are those of a week that slurm_sns would manage, with their constraints and --exclusive, in their order of
 submission. GPU nodes have the largest weight: other jobs are to get them last.
-
-Neither the paper nor the site prints results: all claims are our own expectations, written before the first run.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
+from itertools import permutations
 from math import ceil
+from typing import Any
 
 import numpy as np
 
@@ -27,13 +26,11 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays, ever_holding
 from slurm_sns.policies.registry import specification
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.engine.planned import PlannedSimulation
-from slurm_sns.sim.pages.judge import Claim, exactly
-from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.netbatch_sweeps import INTERVAL_S
+from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options, shared_file
 from slurm_sns.sim.replay.backfilling_loop import EASY
 from slurm_sns.sim.replay.trace_replay import replay_in_order
-from slurm_sns.sim.reproduce.page import Page
-from slurm_sns.sim.reproduce.runs import INTERVAL_S
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.slurm_conf import SiteNode, node_arrays, site_nodes
 from slurm_sns.sim.traces.trace import Trace, TraceJob
@@ -58,22 +55,8 @@ RUNS: dict[str, tuple[str, bool, bool]] = {
 }
 
 
-@dataclass(frozen=True)
-class WeekResult:
-    """What one run gave: waits in s, jobs on several nodes and those across fabrics, core-hours on GPU nodes in %."""
-
-    jobs: int
-    mean_wait_s: float
-    p95_wait_s: float
-    wide: int
-    across: int
-    gpu_percent: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "WeekResult":
-        """From what `run` returned."""
-        jobs, mean_wait_s, p95_wait_s, wide, across, gpu_percent = values
-        return cls(int(jobs), mean_wait_s, p95_wait_s, int(wide), int(across), gpu_percent)
+#: What a run gives: jobs, waits in s, jobs on several nodes and those across fabrics, core-hours on GPU nodes in %.
+COLUMNS = ("jobs", "mean_wait_s", "p95_wait_s", "wide", "across", "gpu_percent")
 
 
 @lru_cache(maxsize=1)
@@ -130,8 +113,8 @@ def _limit_s(text: str) -> float | None:
     return None if found is None else duration_s(found[1])
 
 
-def run(piece: tuple[str, int]) -> list[float]:
-    """One run, as the fields of `WeekResult`."""
+def replay_week(piece: tuple[str, int]) -> list[float]:
+    """One run: the values of COLUMNS."""
     name, most = piece
     policy, heeds_weight, has_fabrics = RUNS[name]
     nodes, fabrics = site()
@@ -158,12 +141,23 @@ def run(piece: tuple[str, int]) -> list[float]:
     return [len(used), waits.mean(), float(np.percentile(waits, 95)), len(wide), across, gpu_percent]
 
 
-def reproduce(options: Options) -> Page:
-    """Run the week under each policy and return the page."""
-    pieces = [(name, QUICK_JOBS if options.quick else 0) for name in RUNS]
-    results = options.results("site", run, pieces)
-    found = {name: WeekResult.of(result) for (name, _), result in zip(pieces, results, strict=True)}
-    return page_of(found, *bound_to_a_fabric(QUICK_JOBS if options.quick else 0))
+def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
+    """Run the week under each policy."""
+    most = QUICK_JOBS if options.quick else 0
+    pieces = [(name, most) for name in RUNS]
+    results = options.results("site", replay_week, pieces)
+    return results_of({name: result for (name, _), result in zip(pieces, results, strict=True)}, most)
+
+
+def results_of(values: Mapping[str, list[float]], most: int) -> PageResults:
+    """The results, from what the runs gave."""
+    weeks = {name: dict(zip(COLUMNS, of, strict=True)) for name, of in values.items()}
+    known = {f"{name}: {column}": value for name, of in weeks.items() for column, value in of.items()}
+    for one, other in permutations(weeks, 2):
+        known[f"{one} - {other}: gpu_percent"] = weeks[one]["gpu_percent"] - weeks[other]["gpu_percent"]
+        known[f"{one} above {other}: mean_wait_s"] = 100 * (weeks[one]["mean_wait_s"] / weeks[other]["mean_wait_s"] - 1)
+    wide, bound = bound_to_a_fabric(most)
+    return PageResults(known, fields={"weeks": weeks, "wide": wide, "bound": bound, "nodes": len(site()[0])})
 
 
 def bound_to_a_fabric(most: int) -> tuple[int, int]:
@@ -183,70 +177,3 @@ def bound_to_a_fabric(most: int) -> tuple[int, int]:
         for job in wide
     ]
     return len(wide), sum(count == 1 for count in homes)
-
-
-def page_of(found: Mapping[str, WeekResult], wide: int, bound: int) -> Page:
-    """The page, from what the runs gave, and how many of the jobs on several nodes are bound to a fabric."""
-    ours, easy, unweighted, flat = (
-        found[name] for name in ("Max-Jobs", "EASY", "Max-Jobs without weights", "Max-Jobs without fabrics")
-    )
-    where = "ours"
-    claims = [
-        Claim(where, "no job lies across fabrics", "jobs across fabrics, Max-Jobs", exactly(ours.across), -0.5, 0.5),
-        Claim(where, "without fabrics some do", "jobs across, Max-Jobs without fabrics", exactly(flat.across), low=0.5),
-        Claim(
-            where,
-            "GPU nodes come last",
-            "core-hours on GPU nodes, percentage points above Max-Jobs without weights",
-            exactly(ours.gpu_percent - unweighted.gpu_percent),
-            high=0,
-        ),
-        Claim(
-            where,
-            "jobs wait less than with EASY",
-            "mean wait above that of EASY with the same constraints, %",
-            exactly(100 * (ours.mean_wait_s / easy.mean_wait_s - 1)),
-            high=0,
-        ),
-        Claim(
-            where,
-            "weights cost little",
-            "mean wait above that of Max-Jobs without weights, %",
-            exactly(100 * (ours.mean_wait_s / unweighted.mean_wait_s - 1)),
-            high=5,
-        ),
-    ]
-    header = ("run", "jobs", "mean wait, min", "95th percentile, min", "on several nodes", "across", "on GPU nodes, %")
-    rows = [
-        (
-            name,
-            each.jobs,
-            f"{each.mean_wait_s / 60:.1f}",
-            f"{each.p95_wait_s / 60:.0f}",
-            each.wide,
-            each.across,
-            f"{each.gpu_percent:.2f}",
-        )
-        for name, each in found.items()
-    ]
-    return Page(
-        title="A week of a site with its features, weights and fabrics",
-        made=[
-            (
-                "`sns reproduce netbatch-site`: the week of UB-HPC's partition general-compute on its 215 nodes, with "
-                "the features, weights and switches of its slurm.conf and topology.conf. The top switch, which joins "
-                "an Omni-Path and two InfiniBand fabrics, is one of `never_across`. Jobs on GPUs (73 of 19,579) and of "
-                "the partition debug are left out."
-            ),
-            "EASY has the jobs' own time limits, and the same constraints, weights and fabrics as Max-Jobs.",
-        ],
-        claims=claims,
-        numbers=[DataTable("runs", header, rows)],
-        result=[DataTable("runs", header, rows)],
-        remarks=[
-            (
-                f"Of the week's {wide} jobs on several nodes {bound} could run in one fabric only, by their constraint "
-                "or by their memory: so few could lie across fabrics."
-            )
-        ],
-    )

@@ -1,0 +1,1 @@
+"""Max-Jobs on logs of real sites: which findings of the paper carry over."""

@@ -1,1 +1,0 @@
-"""The figures and tables of the NetBatch paper on Max-Jobs."""
