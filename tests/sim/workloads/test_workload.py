@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
-from slurm_sns.sim.reproduce.runs import records_of
+from slurm_sns.sim.pages.netbatch_sweeps import records_of
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS

@@ -1,56 +1,88 @@
-"""Reproductions: the rule of the verdicts, runs that are resumed, and the pages."""
+"""Reproductions of Max-Jobs: what claims say of results made by hand, runs that are resumed, and small pages."""
 
 import csv
 import json
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.sim.pages.judge import (
-    IDENTICAL,
-    INPUTS,
-    Claim,
-    Interval,
-    count_verdicts,
-    exactly,
-    interval,
-    joint,
-    percent_more,
+from slurm_sns.sim.pages.claims import ClaimEntry, PageClaims
+from slurm_sns.sim.pages.judge import IDENTICAL, INPUTS, Claim, Interval, count_verdicts, exactly, joint
+from slurm_sns.sim.pages.netbatch import (
+    METRICS,
+    Results,
+    Shares,
+    above,
+    call,
+    comparisons,
+    finished,
+    points,
+    wins_of,
 )
-from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.netbatch_buckets import run as buckets
+from slurm_sns.sim.pages.netbatch_depth import run as depth
+from slurm_sns.sim.pages.netbatch_examples import run as examples
+from slurm_sns.sim.pages.netbatch_full import run as full
+from slurm_sns.sim.pages.netbatch_generator import run as generator
+from slurm_sns.sim.pages.netbatch_load import run as load
+from slurm_sns.sim.pages.netbatch_lookahead import run as lookahead
+from slurm_sns.sim.pages.netbatch_machines import run as machines
+from slurm_sns.sim.pages.netbatch_resources import run as resources
+from slurm_sns.sim.pages.netbatch_site import run as site
+from slurm_sns.sim.pages.netbatch_sweeps import (
+    HIGHEST_LOAD,
+    MAX_JOBS,
+    POLICIES,
+    ROWS,
+    Sweep,
+    lines_of,
+    records_of,
+    restore,
+    run_sweeps,
+    run_with_rows,
+    workload_digest,
+)
+from slurm_sns.sim.pages.netbatch_traces import run as traces
+from slurm_sns.sim.pages.netbatch_variants import run as variants
+from slurm_sns.sim.pages.netbatch_wins import run as wins
+from slurm_sns.sim.pages.netbatch_workload import run as workload
+from slurm_sns.sim.pages.page import PageResults, folder_of, write
 from slurm_sns.sim.pages.running import Options, WorkerProcesses
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.reproduce.netbatch import (
-    buckets,
-    depth,
-    examples,
-    full,
-    generator,
-    load,
-    load_claims,
-    lookahead,
-    machines,
-    readings,
-    resources,
-    site,
-    traces,
-    variants,
-    wins,
-    workload,
-)
-from slurm_sns.sim.reproduce.page import Page, write_page
-from slurm_sns.sim.reproduce.rows import ROWS, lines_of, restore, run_with_rows, workload_digest
-from slurm_sns.sim.reproduce.runs import POLICIES, Sweep, records_of, run_sweeps
 from slurm_sns.sim.traces.files import read_text
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
 from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, VARIANT_BETAS, WAITS_S
 from slurm_sns.sim.workloads.netbatch_variants import VARIANTS
 from slurm_sns.sim.workloads.write import write_pieces
+
+PAGES = {
+    name: PageClaims.of(folder_of(f"netbatch-{name}"))
+    for name in (
+        "buckets", "depth", "examples", "full", "generator", "load", "lookahead", "machines", "resources", "site",
+        "traces", "variants", "wins", "workload",
+    )
+}  # fmt: skip
+DATA = PAGES["load"].content.data
+READINGS = PAGES["load"].content.readings
+HEURISTICS = tuple(each for each, members in POLICIES.items() if members == (each,) and each != "first-fit")
+
+
+def judged(name, results):
+    """The claims of a page on these results."""
+    return PAGES[name].judge(results.quantities, results.fields)
+
+
+def reads(reading, found, text="", **names):
+    """A claim that reads a word of the paper."""
+    entry = ClaimEntry.model_validate({"text": text, "of": "it", "reads": reading})
+    page = replace(PAGES["load"], content=PAGES["load"].content.model_copy(update={"claims": (entry,)}))
+    [claim] = page.judge({"it": found}, names)
+    return claim
 
 
 def claim(found, **bounds):
@@ -58,28 +90,26 @@ def claim(found, **bounds):
 
 
 def test_policies_with_the_same_schedules_neither_meet_nor_miss_a_claim_on_their_difference():
-    same = readings.THE_SAME.of("", "", "", interval(np.zeros(3)))
-    assert (same.verdict, readings.POOR.of("", "", "", exactly(0)).verdict) == (IDENTICAL, IDENTICAL)
+    same = reads("the_same", np.zeros(3))
+    assert (same.verdict, reads("poor", exactly(0)).verdict) == (IDENTICAL, IDENTICAL)
     assert count_verdicts([same]) == {"holds": 0, "does not hold": 0, "cannot tell": 0, IDENTICAL: 1}
     assert joint("", same, claim((1, 2), low=0)).verdict == IDENTICAL
     assert joint("", same, claim((-2, -1), low=0)).verdict == "does not hold"
     # A share of 0 % and a quantity without chance are no differences.
-    assert readings.printed_share(5).of("", "", "", exactly(0)).verdict == "holds"
+    assert reads({"share": 5}, exactly(0), unit="%").verdict == "holds"
     assert Claim("", "", "", exactly(0), -0.5, 0.5).verdict == "holds"
-
-
-def test_what_a_page_found_stands_before_its_claims(tmp_path):
-    result = ["In short:", DataTable("short", ("a", "b"), [(1, 2)])]
-    write_page(tmp_path, Page("A title", ["How."], [claim((1, 2), low=0)], result=result))
-    text = (tmp_path / "README.md").read_text()
-    assert text.index("How.") < text.index("In short:") < text.index("| 1 | 2 |") < text.index("1 claims")
 
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
     sweep = Sweep(tmp_path_factory.mktemp("runs"), seeds=2, scale=0.005, days=0.5, betas=(0.8, 0.58))
-    sweep.run(WorkerProcesses(1), resume=False)
+    run_sweeps([sweep], WorkerProcesses(1), resume=False)
     return sweep
+
+
+def values(sweep, beta, policy, metric="load_cores"):
+    """One metric of pool A by seed."""
+    return np.array([run[metric] for run in sweep.read("A", beta, policy)])
 
 
 def test_every_pool_load_policy_and_seed_has_one_result(sweep):
@@ -88,10 +118,10 @@ def test_every_pool_load_policy_and_seed_has_one_result(sweep):
 
 
 def test_policies_of_one_seed_saw_the_same_load_and_a_smaller_beta_raises_it(sweep):
-    loads = {policy: sweep.values("A", 0.58, policy, "load_cores").tolist() for policy in POLICIES}
+    loads = {policy: values(sweep, 0.58, policy).tolist() for policy in POLICIES}
     assert all(load == loads["mix-fit"] for load in loads.values())
     assert loads["mix-fit"][0] != loads["mix-fit"][1]
-    assert (sweep.values("A", 0.8, "mix-fit", "load_cores") < loads["mix-fit"]).all()
+    assert (values(sweep, 0.8, "mix-fit") < loads["mix-fit"]).all()
 
 
 def test_a_resumed_sweep_runs_only_what_is_missing_and_gets_the_same(sweep):
@@ -101,38 +131,44 @@ def test_a_resumed_sweep_runs_only_what_is_missing_and_gets_the_same(sweep):
     path.unlink()
     assert [sweep.complete(0.8, pool) for pool in POOLS] == [2, 2, 1, 2]
     told = []
-    sweep.run(WorkerProcesses(1), resume=True, report=lambda done, total: told.append((done, total)))
+    run_sweeps([sweep], WorkerProcesses(1), resume=True, report=lambda done, total: told.append((done, total)))
     assert {**json.loads(path.read_text()), "wall_s": 0} == kept
     assert told == [(0, 1), (1, 1)]
     assert {each for each in before if each.stat().st_mtime_ns != before[each]} == {path}
 
 
 def test_the_page_of_the_load_draws_the_three_figures(sweep, tmp_path):
-    page = load.page_of(Options(tmp_path, seeds=2), load.finished([sweep]))
-    write_page(tmp_path, page)
-    assert [drawing.stem for drawing in page.drawings] == ["figure-13", "figure-14", "figure-15"]
-    for drawing in page.drawings:
-        assert {(tmp_path / f"{drawing.stem}.{kind}").stat().st_size > 0 for kind in ("png", "svg", "csv")} == {True}
-    assert {found.verdict for found in page.claims} <= {"holds", "does not hold", "cannot tell", IDENTICAL}
+    results = load.results_of(Options(tmp_path, seeds=2), DATA, list(finished({"": sweep}).values()))
+    claims = write(tmp_path, PAGES["load"], results)
+    text = (tmp_path / "README.md").read_text()
+    assert [stem for stem in ("figure-13", "figure-14", "figure-15", "figure-16") if f"({stem}.png)" in text] == [
+        "figure-13",
+        "figure-14",
+        "figure-15",
+    ]
+    for stem in ("figure-13", "figure-14", "figure-15"):
+        assert {(tmp_path / f"{stem}.{kind}").stat().st_size > 0 for kind in ("png", "svg", "csv")} == {True}
+    assert {found.verdict for found in claims} <= {"holds", "does not hold", "cannot tell", IDENTICAL}
 
 
 def test_the_page_of_the_load_keeps_its_rows_beside_it(tmp_path, monkeypatch):
-    small = Sweep(tmp_path / "runs", 2, scale=0.005, days=0.2, betas=(0.8, 0.58))
-    monkeypatch.setattr(load, "sweep_of", lambda _: small)
-    load.reproduce(Options(tmp_path / "page", seeds=2, workers=WorkerProcesses(1)))
+    monkeypatch.setattr(load, "QUICK_SCALE", 0.005)
+    monkeypatch.setattr(load, "QUICK_DAYS", 0.2)
+    monkeypatch.setattr(load, "QUICK_BETAS", (0.8, 0.58))
+    load.run(Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1)), DATA)
     rows = read_text(str(tmp_path / "page" / ROWS)).splitlines()
     assert len(rows) == 4 * 2 * len(POLICIES) * 2
 
 
 def test_a_page_of_the_load_without_finished_runs_says_so(tmp_path):
-    page = load.page_of(Options(tmp_path, seeds=2), load.finished([Sweep(tmp_path, 2)]))
-    write_page(tmp_path, page)
-    assert (page.seeds, page.claims) == (0, [])
+    results = load.results_of(Options(tmp_path, seeds=2), DATA, list(finished({"": Sweep(tmp_path, 2)}).values()))
+    claims = write(tmp_path, PAGES["load"], results)
+    assert (results.seeds, claims) == (0, [])
     assert "No run is finished." in (tmp_path / "README.md").read_text()
 
 
 def won(mix, memory=50.0, cores=50.0):
-    shares = dict.fromkeys(load.HEURISTICS, 40.0) | {
+    shares = dict.fromkeys(HEURISTICS, 40.0) | {
         "mix-fit": mix,
         "best-fit-memory": memory,
         "worse-fit-cores": cores,
@@ -140,17 +176,24 @@ def won(mix, memory=50.0, cores=50.0):
     return {name: np.array([share, share + 0.1, share - 0.1]) for name, share in shares.items()}
 
 
+def claims_on_wins(shares, buckets_won=None):
+    """The claims on these shares by pool; without buckets those of the variants."""
+    known = {**points([Shares(shares)], buckets_won)}
+    fields = {"shares": [Shares(shares)], "with_buckets": buckets_won is not None}
+    return PAGES["wins"].judge(known, fields)
+
+
 @pytest.mark.parametrize(
     ("share", "verdict"), [(60.0, "does not hold"), (73.0, "holds"), (79.0, "holds"), (95.0, "does not hold")]
 )
 def test_the_printed_share_of_wins_is_a_value_to_be_met_not_a_lower_bound(share, verdict):
-    claims = wins.claims_of({"A": won(share)}, {"A": won(20.0)})
+    claims = claims_on_wins({"A": won(share)}, {"A": won(20.0)})
     assert [each.verdict for each in claims if "as low as 73%" in each.text] == [verdict]
 
 
 def test_markedly_more_wins_needs_a_margin_and_every_pool_is_asked():
     shares = {"A": won(75.0, 70.0, 50.0), "B": won(80.0, 55.0, 50.0)}
-    claims = wins.claims_of(shares, dict.fromkeys("AB", won(90.0)))
+    claims = claims_on_wins(shares, dict.fromkeys("AB", won(90.0)))
     marked = {each.text[0]: each.verdict for each in claims if 'markedly better than Worse-Fit-Cores"' in each.text}
     assert marked == {"A": "holds", "B": "does not hold"}
     assert {each.verdict for each in claims if "buckets experiment" in each.text} == {"does not hold"}
@@ -161,14 +204,14 @@ def test_markedly_more_wins_needs_a_margin_and_every_pool_is_asked():
 
 def test_a_heuristic_that_is_behind_is_not_especially_far_ahead():
     shares = {"A": won(75.0, 40.0, 50.0), "B": won(80.0, 20.0, 50.0)}
-    (especially,) = [each for each in wins.claims_of(shares) if "especially" in each.text]
+    (especially,) = [each for each in claims_on_wins(shares) if "especially" in each.text]
     assert [part.verdict for part in especially.parts] == ["does not hold", "holds"]
     assert especially.verdict == "does not hold"
 
 
 def test_a_heuristic_that_is_not_dominant_is_not_even_more_dominant_than_in_the_buckets():
     def more(mix):
-        claims = wins.claims_of({"A": won(mix, 70.0)}, {"A": won(20.0)})
+        claims = claims_on_wins({"A": won(mix, 70.0)}, {"A": won(20.0)})
         return [each.verdict for each in claims if "even more" in each.text]
 
     assert (more(75.0), more(60.0)) == (["holds"], ["does not hold"])
@@ -176,13 +219,13 @@ def test_a_heuristic_that_is_not_dominant_is_not_even_more_dominant_than_in_the_
 
 def test_the_least_share_of_all_pools_is_one_claim():
     shares = {"A": won(75.0), "B": won(80.0), "C": won(70.0)}
-    (least,) = [each for each in wins.claims_of(shares) if "least in A" in each.text]
+    (least,) = [each for each in claims_on_wins(shares) if "least in A" in each.text]
     assert ([part.verdict for part in least.parts], least.verdict) == (["holds", "does not hold"], "does not hold")
 
 
 def test_the_examples_come_out_as_in_the_paper(tmp_path):
-    page = examples.reproduce(Options(tmp_path))
-    assert [found.verdict for found in page.claims] == ["holds"] * 9
+    claims = judged("examples", examples.run(Options(tmp_path), PAGES["examples"].content.data))
+    assert [found.verdict for found in claims] == ["holds"] * 9
     assert {path.name for path in tmp_path.glob("*.svg")} == {f"figure-{at}.svg" for at in (3, 4, 8, 9, 10)}
 
 
@@ -214,7 +257,7 @@ def test_a_bucket_is_matched_as_a_replay_of_it_alone():
         records = records_of([SubmittedJobs(np.zeros(1000), np.ones(1000), *one, np.ones(1000))], buckets.EMPTY, 1.0)
         for member, count in zip(members, matched.tolist(), strict=True):
             parameters = MatchingParameters(portfolio=(member,), queue_depth=1000, reservations=0)
-            assert replay(buckets.EMPTY, records, parameters, interval_s=30).cycles.started[0] == count
+            assert replay(buckets.EMPTY, records, rules_of(parameters), interval_s=30).cycles.started[0] == count
 
 
 def test_paired_sizes_are_the_same_cores_and_amounts_with_the_most_memory_for_the_most_cores(monkeypatch):
@@ -241,47 +284,65 @@ def test_smaller_differences_need_a_lead():
                for member, share in level.items()}
         for name, behind in (("A", 0), ("B", 20), ("C", 60), ("D", 0))
     }  # fmt: skip
-    smaller = [each for each in buckets._one_dimensional({buckets.FIGURE_7: by_pool}) if "smaller" in each.text]
+    entries = PAGES["buckets"].content.claims[:1]
+    page = replace(PAGES["buckets"], content=PAGES["buckets"].content.model_copy(update={"claims": entries}))
+    shares = Shares(by_pool, buckets.FIGURE_7)
+    smaller = [each for each in page.judge(points([shares]), {"of_four": shares}) if "smaller" in each.text]
     assert [each.verdict for each in smaller] == ["holds", "does not hold", IDENTICAL]
 
 
 def test_each_word_has_its_bounds_beside_the_quotation():
-    found = readings.SLIGHTLY_BETTER.of("sec. 5", '"slightly outperforms"', "a measure", Interval(-23, -24, -22))
+    found = reads("slightly_better", Interval(-23, -24, -22), '"slightly outperforms"')
     assert found.text == '"slightly outperforms" (slightly better: -10 to 0 %)'
     assert (found.expected, found.verdict) == ("-10 to 0", "does not hold")
-    assert readings.SLIGHTLY_WORSE.of("", "", "", Interval(4, 3, 5)).verdict == "holds"
-    assert str(readings.POOR) == "poor: above 5 %"
+    assert reads("slightly_worse", Interval(4, 3, 5)).verdict == "holds"
+    assert READINGS["poor"].told == "poor: above 5 %"
+    assert reads({"printed": -22}, exactly(1)).text == " (-22 %: -29 to -15 %)"
+
+
+def test_the_words_on_the_page_are_the_bounds_that_are_judged():
+    for name in READINGS:
+        claim = reads({name: 50}, exactly(1), unit="%")
+        told = claim.text.rsplit(": ", 1)[1].rstrip(")")
+        assert told.startswith(claim.expected), name
 
 
 def test_the_same_is_one_number_on_every_page():
-    alike = [readings.THE_SAME, readings.LITTLE_DIFFERENCE]
-    assert {(each.low, each.high) for each in alike} == {(-readings.SAME, readings.SAME)}
-    assert readings.BEST_OR_THE_SAME.high == readings.POOR.low == readings.SAME
+    alike = [READINGS["the_same"], READINGS["little_difference"]]
+    assert {(each.low, each.high) for each in alike} == {(-5, 5)}
+    assert READINGS["best_or_the_same"].high == READINGS["poor"].low == READINGS["the_same"].high
+    slight, marked = READINGS["slightly_worse"].high, READINGS["markedly_more"].low
+    assert slight == marked == -READINGS["markedly_better"].high == 2 * READINGS["the_same"].high
 
 
-class Waits:
-    """Results of a sweep whose mean waits are given: pool -> policy -> seconds, the same at each load and seed."""
+BETAS = (1.0, 0.68, 0.58)
+#: How waits differ from seed to seed.
+BY_SEED = (1.0, 1.001, 0.999)
 
-    betas, highest, middle = [1.0, 0.68, 0.58], 0.58, 0.68
 
-    def __init__(self, waits, scale=0.05):
-        self._waits = waits
-        self.sweep = SimpleNamespace(pools=tuple(waits), scale=scale)
+def with_waits(waits, scale=0.05, wait_of=None):
+    """Results whose mean waits are given: pool -> policy -> seconds, the same at each load and seed.
 
-    def told_load(self, beta):
-        return f"beta {beta}"
+    `wait_of` gives another number for (policy, metric, beta, seed), or None.
+    """
 
-    def of(self, pool, policy, *_, **__):
-        return self._waits[pool][policy] * np.array([1.0, 1.001, 0.999])
+    def number(wait, *at):
+        return (wait_of and wait_of(*at)) or wait * BY_SEED[at[-1]]
 
-    def mean_of(self, pool, policies, *_, **__):
-        return np.mean([self.of(pool, policy) for policy in policies], axis=0)
+    runs = {
+        (pool, beta): {
+            policy: [{metric: number(wait, policy, metric, beta, seed) for metric in METRICS} for seed in range(3)]
+            for policy, wait in of_pool.items()
+        }
+        for pool, of_pool in waits.items()
+        for beta in BETAS
+    }
+    return Results(Sweep(None, 3, scale=scale, betas=BETAS, pools=tuple(waits)), runs)
 
-    def ranked(self, pool, policies, *_, **__):
-        return sorted(policies, key=lambda policy: self._waits[pool][policy])
 
-    def more(self, pool, one, other, *_, **__):
-        return interval(percent_more(self.of(pool, one), self.of(pool, other)))
+def claims_on_load(results):
+    """The claims on one sweep."""
+    return PAGES["load"].judge(comparisons([results]), {"results": [results]})
 
 
 LEVEL = dict.fromkeys(POLICIES, 100.0)
@@ -290,8 +351,8 @@ LEVEL = dict.fromkeys(POLICIES, 100.0)
 def verdicts(pool, text, **waits):
     """The verdicts on the rows whose text has these words, where waits differ from 100 s as given."""
     given = {policy.replace("_", "-"): wait for policy, wait in waits.items()}
-    results = Waits({pool: LEVEL | given})
-    return [claim.verdict for claim in load_claims.claims_of(results) if text in claim.text]
+    results = with_waits({pool: LEVEL | given})
+    return [claim.verdict for claim in claims_on_load(results) if text in claim.text]
 
 
 def test_a_heuristic_that_is_first_is_not_second_best():
@@ -320,19 +381,17 @@ def test_mix_fits_reduction_is_against_the_best_and_the_mean_of_the_others_not_t
 
 
 def test_readings_of_one_sentence_and_pools_are_claims_of_their_own():
-    texts = [each.text for each in load_claims.claims_of(Waits(dict.fromkeys(POOLS, LEVEL)))]
+    texts = [each.text for each in claims_on_load(with_waits(dict.fromkeys(POOLS, LEVEL)))]
     assert len(texts) == len(set(texts))
 
 
 def test_metrics_are_similar_where_mix_fits_distance_is_the_same_in_all_of_them():
-    assert verdicts("C", "similar between the metrics", mix_fit=80) == [IDENTICAL]  # Waits has one number for all
+    assert verdicts("C", "similar between the metrics", mix_fit=80) == [IDENTICAL]  # one number for all metrics
 
-    class Slower(Waits):
-        def of(self, pool, policy, metric="mean_wait_s", **_):
-            further = 20 if (policy, metric) == ("mix-fit", "mean_slowdown") else 0
-            return super().of(pool, policy) + further
+    def slower(policy, metric, _beta, seed):
+        return 80 * BY_SEED[seed] + 20 if (policy, metric) == ("mix-fit", "mean_slowdown") else None
 
-    claims = load_claims.claims_of(Slower({"C": LEVEL | {"mix-fit": 80.0}}))
+    claims = claims_on_load(with_waits({"C": LEVEL | {"mix-fit": 80.0}}, wait_of=slower))
     assert [each.verdict for each in claims if "similar between" in each.text] == ["does not hold"]
 
 
@@ -343,30 +402,27 @@ def test_mix_fit_improves_only_where_it_is_ahead_of_the_best_of_the_others():
 
 
 def test_especially_in_the_mid_range_needs_a_lead_there():
-    class Loads(Waits):
-        def of(self, pool, policy, *_, beta=None):
-            behind = self._waits[pool][policy] if policy != "best-fit-memory" else 100 + self.ahead[beta or 0.58]
-            return behind * np.array([1.0, 1.001, 0.999]) + np.array([0, 0.1, -0.1]) * (policy == "best-fit-memory")
-
-        def more(self, pool, one, other, *_, beta=None):
-            return interval(percent_more(self.of(pool, one, beta=beta), self.of(pool, other, beta=beta)))
-
     for ahead, verdict in (({0.68: -8, 0.58: -2}, "holds"), ({0.68: 5, 0.58: 20}, "does not hold")):
-        results = Loads({"B": LEVEL})
-        results.ahead = ahead | {1.0: 0}
-        assert [each.verdict for each in load_claims.claims_of(results) if "mid-range" in each.text] == [verdict]
+
+        def wait(policy, _metric, beta, seed, ahead=ahead):
+            if policy != "best-fit-memory":
+                return None
+            return (100 + ahead.get(beta, 0)) * BY_SEED[seed] + (0, 0.1, -0.1)[seed]
+
+        claims = claims_on_load(with_waits({"B": LEVEL}, wait_of=wait))
+        assert [each.verdict for each in claims if "mid-range" in each.text] == [verdict]
 
 
 def test_that_all_are_level_at_the_original_load_is_an_input_at_full_size_alone():
     for scale, expected in ((1, {"input"}), (0.05, {IDENTICAL})):
-        claims = load_claims.claims_of(Waits({"C": LEVEL}, scale))
+        claims = claims_on_load(with_waits({"C": LEVEL}, scale))
         assert {each.verdict for each in claims if "original load" in each.text} == expected
 
 
 def test_max_jobs_reduction_is_the_largest_of_all_pools_and_loads():
     text = "22% reduction in the average wait"
-    results = Waits({"C": LEVEL, "D": LEVEL | {"max-jobs": 78.0}})
-    assert [claim.verdict for claim in load_claims.claims_of(results) if text in claim.text] == ["holds", "holds"]
+    results = with_waits({"C": LEVEL, "D": LEVEL | {"max-jobs": 78.0}})
+    assert [claim.verdict for claim in claims_on_load(results) if text in claim.text] == ["holds", "holds"]
     assert verdicts("C", text, max_jobs=90) == ["does not hold", "does not hold"]
 
 
@@ -386,8 +442,10 @@ def test_sentences_about_every_pool(text, waits, expected):
 
 
 def test_what_the_generator_was_given_is_an_input(tmp_path):
-    page = workload.reproduce(Options(tmp_path, seeds=2, quick=True, workers=WorkerProcesses(1)))
-    assert {claim.verdict for claim in page.claims} <= INPUTS
+    options = Options(tmp_path, seeds=2, quick=True, workers=WorkerProcesses(1))
+    claims = judged("workload", workload.run(options, PAGES["workload"].content.data))
+    assert {claim.verdict for claim in claims} <= INPUTS
+    assert len(claims) == 31
 
 
 def test_who_waits_is_told_of_wide_jobs_and_others():
@@ -421,11 +479,11 @@ def test_a_trace_that_is_missing_is_named(tmp_path, monkeypatch):
 
 
 def tiny(sweeps):
-    return [replace(each, scale=0.005, days=0.2) for each in sweeps]
+    return {name: replace(each, scale=0.005, days=0.2) for name, each in sweeps.items()}
 
 
 def test_the_full_size_is_four_days_of_all_machines_at_the_papers_betas_and_at_those_of_equal_queueing(tmp_path):
-    papers, equal = full.sweeps_of(Options(tmp_path, seeds=30))
+    papers, equal = full.sweeps_of(Options(tmp_path, seeds=30)).values()
     assert {(each.seeds, each.scale, each.days, each.pools) for each in (papers, equal)} == {
         (30, 1.0, 4.0, tuple(POOLS)),
         (30, 1.0, 4.0, tuple(CALIBRATED_BETAS)),
@@ -440,29 +498,24 @@ def test_the_full_size_is_four_days_of_all_machines_at_the_papers_betas_and_at_t
 def test_pages_of_the_full_size_and_of_its_wins_rest_on_pools_with_two_complete_seeds(tmp_path):
     options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
     sweeps = tiny(full.sweeps_of(options))
-    run_sweeps(sweeps, options.workers, resume=False)
-    sweeps[0].path("C", 0.58, "mix-fit", 2).unlink()
+    run_sweeps(list(sweeps.values()), options.workers, resume=False)
+    sweeps[full.PAPER].path("C", 0.58, "mix-fit", 2).unlink()
 
-    page = full.page_of(options, sweeps)
-    write_page(options.out, page)
-    papers, equal = load.finished(sweeps)
-    shares = wins.shares_of(papers)
-    drawn = wins.page_of(options, [papers, equal], dict.fromkeys(POOLS, won(50.0)))
-    write_page(options.out, drawn)
+    papers, equal = finished(sweeps).values()
+    claims = write(options.out, PAGES["full"], full.results_of(options, DATA, [papers, equal]))
+    text = (options.out / "README.md").read_text(encoding="utf-8")
+    shares = wins_of(papers).won
+    write(options.out, PAGES["wins"], wins.results_of(options, [papers, equal], dict.fromkeys(POOLS, won(50.0))))
 
-    assert (papers.sweep.pools, equal.sweep.pools) == (("A", "B", "D"), tuple(CALIBRATED_BETAS))
-    assert set(page.groups) == {"the paper's betas", "equal queueing"}
-    assert any("2 at mid load, 2 at the highest load (beta A 0.55, 0.53; B 0.535, 0.52;" in text for text in page.made)
-    assert not [
-        claim
-        for name, claim in zip(page.groups, page.claims, strict=True)
-        if name == "equal queueing" and "beta" in claim.measure
-    ]
-    assert [drawing.stem for drawing in page.drawings] == ["figure-13", "figure-14", "figure-15"]
+    assert (papers.pools, equal.pools) == (("A", "B", "D"), tuple(CALIBRATED_BETAS))
+    assert {claim.group for claim in claims} == {"the paper's betas", "equal queueing"}
+    assert "2 at mid load, 2 at the highest load (beta A 0.55, 0.53; B 0.535, 0.52;" in text
+    assert not [claim for claim in claims if claim.group == "equal queueing" and "beta" in claim.measure]
+    assert [stem for stem in ("figure-13", "figure-14", "figure-15") if f"({stem}.png)" in text] == [*DATA["figures"]]
     figure = (options.out / "figure-13.svg").read_text(encoding="utf-8")
     assert figure.count("the paper's betas") == 3
     assert figure.count("equal queueing") == 4
-    assert {name: set(of) for name, of in shares.items()} == {name: set(load.HEURISTICS) for name in "ABD"}
+    assert {name: set(of) for name, of in shares.items()} == {name: set(HEURISTICS) for name in "ABD"}
     assert all(0 <= share <= 100 for of in shares.values() for values in of.values() for share in values)
     assert (options.out / "figure-16.svg").stat().st_size > 0
 
@@ -470,9 +523,11 @@ def test_pages_of_the_full_size_and_of_its_wins_rest_on_pools_with_two_complete_
 def test_the_page_of_wins_needs_no_runs_but_those_of_max_jobs(tmp_path):
     options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
     sweeps = tiny(wins.sweeps_of(options))
-    run_sweeps(sweeps, options.workers, resume=False)
-    page = wins.page_of(options, load.finished(sweeps), dict.fromkeys(POOLS, won(50.0)))
-    assert len(page.claims) == len(page.groups) > 0
+    run_sweeps(list(sweeps.values()), options.workers, resume=False)
+    results = wins.results_of(options, list(finished(sweeps).values()), dict.fromkeys(POOLS, won(50.0)))
+    claims = judged("wins", results)
+    assert len(claims) > 0
+    assert all(claim.group for claim in claims)
 
 
 def test_the_grid_of_cycles_has_every_depth_and_reservation_and_equal_shares_of_a_twentieth(tmp_path):
@@ -499,19 +554,18 @@ def test_no_limit_means_every_job_and_a_reservation_for_each(tmp_path):
 def test_the_page_of_cycles_judges_what_is_finished_and_says_on_how_many_seeds(tmp_path):
     options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
     one, two = depth.Cell(1000, 1), depth.Cell(None, 20)
-    grid = dict(zip((one, two), tiny([depth.sweeps_of(options)[cell] for cell in (one, two)]), strict=True))
+    grid = tiny({cell: depth.sweeps_of(options)[cell] for cell in (one, two)})
     small = {two: replace(depth.small_sweeps_of(options)[two], scale=0.001, days=0.2)}
     run_sweeps([*grid.values(), *small.values()], options.workers, resume=False)
     rest, last = grid[one].pools[:-1], grid[one].pools[-1]
     grid[one].path(last, 0.58, "mix-fit", 2).unlink()
 
-    page = depth.page_of(grid, small)
-    write_page(options.out, page)
+    claims = write(options.out, PAGES["depth"], depth.results_of(grid, small))
 
     text = (options.out / "README.md").read_text()
     whole, part = (" ".join(f"{pool} 2" for pool in pools) for pools in ((*rest, last), rest))
     assert f"depth 1,000, 1 reservation: {part}; depth all, 20 reservations: {whole}." in text
-    assert set(page.groups) == {str(one), str(two)}
+    assert {claim.group for claim in claims} == {str(one), str(two)}
     with (options.out / "sizes.csv").open() as file:
         assert [row["pool"] for row in csv.DictReader(file)] == [*rest, last]
     assert text.index("| cycle | claims | hold |") < text.index("| source |")
@@ -520,14 +574,13 @@ def test_the_page_of_cycles_judges_what_is_finished_and_says_on_how_many_seeds(t
 def test_depths_that_the_queue_never_reaches_are_one_kind_of_cycle_and_compared_once(tmp_path):
     options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
     kinds = (depth.Cell(20_000, None), depth.Cell(None, None))
-    grid = dict(zip(kinds, tiny([depth.sweeps_of(options)[cell] for cell in kinds]), strict=True))
+    grid = tiny({cell: depth.sweeps_of(options)[cell] for cell in kinds})
     small = {cell: replace(depth.small_sweeps_of(options)[cell], scale=0.001, days=0.2) for cell in kinds}
     run_sweeps([*grid.values(), *small.values()], options.workers, resume=False)
 
-    page = depth.page_of(grid, small)
-    write_page(options.out, page)
+    claims = write(options.out, PAGES["depth"], depth.results_of(grid, small))
 
-    assert set(page.groups) == {"depth 20,000 or all, one reservation for each unmatched job"}
+    assert {claim.group for claim in claims} == {"depth 20,000 or all, one reservation for each unmatched job"}
     with (options.out / "sizes.csv").open() as file:
         assert [row["pool"] for row in csv.DictReader(file)] == list(POOLS)
     with (options.out / "waits.csv").open() as file:
@@ -538,9 +591,9 @@ def test_depths_that_the_queue_never_reaches_are_one_kind_of_cycle_and_compared_
 
 def test_a_page_without_finished_runs_says_so(tmp_path):
     options = Options(tmp_path, seeds=2)
-    page = depth.page_of(depth.sweeps_of(options), depth.small_sweeps_of(options))
-    write_page(tmp_path, page)
-    assert (page.seeds, page.claims) == (0, [])
+    results = depth.results_of(depth.sweeps_of(options), depth.small_sweeps_of(options))
+    claims = write(tmp_path, PAGES["depth"], results)
+    assert (results.seeds, claims) == (0, [])
     assert "Complete seeds: none." in (tmp_path / "README.md").read_text()
 
 
@@ -618,14 +671,17 @@ def test_rows_of_another_generator_do_not_count_and_other_text_is_refused(tmp_pa
 
 def test_the_page_of_the_generator_lists_what_was_chosen_as_inputs(tmp_path):
     options = Options(tmp_path, seeds=2, quick=True, workers=WorkerProcesses(1))
-    sweeps = tiny(generator.sweeps_of(options))
-    run_sweeps(sweeps, options.workers, resume=False)
-    page = generator.page_of(sweeps)
-    write_page(tmp_path, page)
-    assert {each.verdict for each in page.claims} <= INPUTS
-    assert len(page.claims) == len(POOLS) + len(CALIBRATED_BETAS) * len(WAITS_S)
-    sweeps[0].path("B", 1.0, "mix-fit", 2).unlink()
-    assert [row[:2] for row in generator.page_of(sweeps).shown.rows[:3]] == [("as generated", pool) for pool in "ACD"]
+    original, calibrated = generator.sweeps_of(options)
+    sweeps = generator.Sweeps(tiny(original), replace(calibrated, scale=0.005, days=0.2))
+    run_sweeps([*sweeps.original.values(), sweeps.calibrated], options.workers, resume=False)
+    claims = write(tmp_path, PAGES["generator"], generator.results_of(sweeps))
+    assert {each.verdict for each in claims} <= INPUTS
+    assert len(claims) == len(POOLS) + len(CALIBRATED_BETAS) * len(WAITS_S)
+    sweeps.original["as generated"].path("B", 1.0, "mix-fit", 2).unlink()
+    write(tmp_path, PAGES["generator"], generator.results_of(sweeps))
+    with (tmp_path / "levels.csv").open() as file:
+        rows = [(row["generator"], row["pool"]) for row in csv.DictReader(file)]
+    assert rows[:3] == [("as generated", pool) for pool in "ACD"]
     assert "0.72 to 0.67, 0.68 to 0.6, 0.95 to 0.85, 0.65 to 0.6" in (tmp_path / "README.md").read_text()
 
 
@@ -640,12 +696,11 @@ def test_every_variant_keeps_the_printed_totals_and_the_load_of_the_scarcer_reso
 
 def test_the_page_of_the_variants_says_what_each_claim_hangs_on(tmp_path):
     options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
-    chosen = [each for each in variants.sweeps_of(options) if each.variant in {"as generated", "no bursts"}]
-    sweeps = tiny(chosen)
-    run_sweeps(sweeps, options.workers, resume=False)
-    assert len({sweep.runs for sweep in sweeps}) == 2
+    sweeps = tiny({name: variants.sweeps_of(options)[name] for name in ("as generated", "no bursts")})
+    run_sweeps(list(sweeps.values()), options.workers, resume=False)
+    assert len({sweep.runs for sweep in sweeps.values()}) == 2
 
-    write_page(options.out, variants.page_of(load.finished(sweeps)))
+    write(options.out, PAGES["variants"], variants.results_of(list(finished(sweeps).values())))
 
     text = (options.out / "README.md").read_text()
     assert "| claim | called |" in text
@@ -672,14 +727,14 @@ HELD, FAILED, OPEN = (1, 2), (-2, -1), (-1, 2)
 )
 def test_a_claim_is_called_by_its_verdicts_under_all_variants(found, called):
     claims = [replace(claim(each, low=0), where=f"v{at}") for at, each in enumerate(found)]
-    assert variants.call(claims, "a text") == called
+    assert call(claims, "a text") == called
 
 
 def test_a_variant_with_identical_results_does_not_call_a_claim():
-    same = readings.THE_SAME.of("v1", "", "", exactly(0))
+    same = replace(reads("the_same", exactly(0)), where="v1")
     held = replace(same, where="v0", found=Interval(1, 0.5, 1.5))
-    assert variants.call([held, same], same.text) == "holds everywhere; identical with v1"
-    assert variants.call([same], same.text) == IDENTICAL
+    assert call([held, same], same.text) == "holds everywhere; identical with v1"
+    assert call([same], same.text) == IDENTICAL
 
 
 def test_a_daily_cycle_moves_arrivals_within_the_day_and_keeps_their_number():
@@ -697,7 +752,7 @@ def test_a_daily_cycle_moves_arrivals_within_the_day_and_keeps_their_number():
 
 @pytest.mark.parametrize(("cores", "gb_per_core"), [(8, 8), (16, 4), (32, 12)])
 def test_other_machines_have_512_cores_too(cores, gb_per_core):
-    made = machines.machines_of(cores, gb_per_core)
+    made = buckets.machines_of(cores, gb_per_core)
     assert (made.total.cores, made.total.memory_mb) == (512, 512 * gb_per_core * 1024)
     assert len(made.names) == 512 // cores
 
@@ -706,43 +761,44 @@ def test_buckets_on_machines_of_8_cores_and_64_gb_are_those_of_figure_11():
     sizes = next(buckets.buckets_of("A", 1, 0.02))
     five = buckets.CONTESTS[buckets.FIGURE_11]
     usual = buckets.matches(sizes, five)
-    assert (buckets.matches(sizes, five, machines.machines_of(8, 8)) == usual).all()
-    assert (buckets.matches(sizes, five, machines.machines_of(8, 4)) < usual).any()
+    assert (buckets.matches(sizes, five, buckets.machines_of(8, 8)) == usual).all()
+    assert (buckets.matches(sizes, five, buckets.machines_of(8, 4)) < usual).any()
 
 
 def test_the_page_of_other_machines_calls_each_claim(tmp_path):
-    shares = {name: {pool: won(mix) for pool in POOLS} for name, mix in (("one", 51.0), ("two", 80.0))}
-    page = machines.page_of(shares, 3, 1.0)
-    write_page(tmp_path, page)
-    small_margin = [called for text, called in page.shown.rows if "small margin" in text]
+    shares = [Shares({pool: won(mix) for pool in POOLS}, name) for name, mix in (("one", 51.0), ("two", 80.0))]
+    write(tmp_path, PAGES["machines"], machines.results_of(shares, 3, 1.0))
+    with (tmp_path / "called.csv").open() as file:
+        small_margin = [row["called"] for row in csv.DictReader(file) if "small margin" in row["claim"]]
     assert small_margin == ["hangs on it: holds with one; fails with two"]
     assert "Figure 7, the contest without Mix-Fit, is not varied" in (tmp_path / "README.md").read_text()
 
 
-@pytest.mark.parametrize("module", [lookahead, resources])
-def test_a_page_on_future_work_says_on_how_many_seeds_it_rests_and_is_resumed(module, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "module"), [("lookahead", lookahead), ("resources", resources)])
+def test_a_page_on_future_work_says_on_how_many_seeds_it_rests_and_is_resumed(name, module, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "QUICK_SIZE", (0.005, 0.05))
     told = []
     options = Options(tmp_path, seeds=2, quick=True, workers=WorkerProcesses(1), resume=True)
-    page = module.reproduce(options)
-    write_page(tmp_path, page)
+    results = module.run(options, DATA)
+    claims = write(tmp_path, PAGES[name], results)
     assert "2 seeds" in (tmp_path / "README.md").read_text()
-    assert page.seeds == 2
+    assert results.seeds == 2
 
-    again = module.reproduce(replace(options, report=lambda done, total: told.append((done, total))))
+    again = module.run(replace(options, report=lambda done, total: told.append((done, total))), DATA)
     assert told == [(0, 0)]
-    assert [claim.found for claim in again.claims] == [claim.found for claim in page.claims]
+    assert [claim.found for claim in judged(name, again)] == [claim.found for claim in claims]
 
 
 def test_lookahead_is_judged_by_the_next_cycle_whatever_comes_out():
-    level = dict.fromkeys(lookahead.WAYS_TO_CHOOSE, np.array([100.0, 101]))
+    level = dict.fromkeys((MAX_JOBS, *lookahead.LOOKAHEADS), np.array([100.0, 101]))
     better = level | {
         "known 30 s, ties": np.array([90.0, 91]),
         "known 30 s, sum": np.array([101.0, 102]),
         "recent 30 s, sum": np.array([99.0, 100]),
     }
     waits = {(name, 0.58): better if name == "A" else level for name in POOLS}
-    found = {claim.measure: claim.verdict for claim in lookahead._claims(waits)}
+    fields = {"pools": list(POOLS), "highest_load": HIGHEST_LOAD, "short_s": lookahead.SHORT_S}
+    found = {claim.measure: claim.verdict for claim in judged("lookahead", PageResults(above(waits), fields=fields))}
     assert len(found) == 16
     assert found["A: % known 30 s, ties above max-jobs"] == "holds"
     assert found["A: % known 30 s, sum above max-jobs"] == "does not hold"
@@ -757,9 +813,10 @@ def test_a_week_of_a_site_keeps_to_its_weights_and_fabrics():
         site.site()
     except BadInput as missing:
         pytest.skip(str(missing))
-    found = {name: site.WeekResult.of(site.run((name, 300))) for name in site.RUNS}
-    assert {each.jobs for each in found.values()} == {300}
-    assert found["Max-Jobs"].across == 0
-    assert found["Max-Jobs"].gpu_percent <= found["Max-Jobs without weights"].gpu_percent
-    page = site.page_of(found, *site.bound_to_a_fabric(300))
-    assert len(page.claims) == 5
+    found = {name: site.replay_week((name, 300)) for name in site.RUNS}
+    results = site.results_of(found, 300)
+    weeks = results.fields["weeks"]
+    assert {each["jobs"] for each in weeks.values()} == {300}
+    assert weeks["Max-Jobs"]["across"] == 0
+    assert weeks["Max-Jobs"]["gpu_percent"] <= weeks["Max-Jobs without weights"]["gpu_percent"]
+    assert len(judged("site", results)) == 5
