@@ -191,7 +191,7 @@ def comparisons(results: Iterable[Results]) -> dict[str, Quantity]:
         for pool in each.pools:
             of = {(metric, beta): each.percents(pool, metric, beta) for metric in METRICS for beta in each.betas}
             for metric in METRICS[1:]:
-                of[f"{metric} - {WAIT}", high] = _differences(of[metric, high], of[WAIT, high])  # type: ignore[index]
+                of[f"{metric} - {WAIT}", high] = _differences(of[metric, high], of[WAIT, high])
             of[WAIT, f"{middle} - {high}"] = _differences(of[WAIT, middle], of[WAIT, high])  # type: ignore[index]
             found |= {
                 f"{each.group} {pool} {metric} at {beta}: {name}": values

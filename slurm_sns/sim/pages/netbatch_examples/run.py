@@ -34,7 +34,8 @@ Size = Sequence[int]  # cores, GB
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Place the queues and draw the figures."""
     found: dict[str, Quantity] = {}
-    rows, drawn = [], {}
+    drawn: dict[str, dict[str, dict[str, list[Block]]]] = {}
+    rows = []
     for stem, row, heuristic, queue_name, _ in data["examples"]:
         queue = [size for count, *size in data["queues"][queue_name] for _ in range(count)]
         placed = _placed(heuristic, queue)
