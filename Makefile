@@ -44,7 +44,7 @@ test: $(VENV)/.test test-tools ## all tests: those without Slurm and, at the sam
 # Of the tests without Slurm those for an inner loop: all but the simulated world, reproductions, benchmarks and what is marked
 # as long.
 test-fast: $(VENV)/.test test-tools ## the quick tests without Slurm, on all cores: a minute and a half on two
-	$(PYTEST) -n auto -q -m "not long" $(filter-out tests/world tests/benchmarks,$(UNIT_TESTS)) --ignore tests/sim/pages --ignore tests/sim/reproduce
+	$(PYTEST) -n auto -q -m "not long" $(filter-out tests/world tests/benchmarks,$(UNIT_TESTS)) --ignore tests/sim/pages
 
 test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
 	$(PYTEST) $(UNIT_TESTS)

@@ -1,6 +1,5 @@
 """`sns reproduce`: rerun an experiment of a paper and write a page that compares our results with the paper's."""
 
-import importlib
 import json
 import time
 from pathlib import Path
@@ -15,31 +14,16 @@ from slurm_sns.cli.termination import terminated_as_interrupted
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from slurm_sns.sim.pages.claims import ClaimsFile
-    from slurm_sns.sim.pages.judge import Claim
-    from slurm_sns.sim.pages.running import Options, Workers
+    from slurm_sns.sim.pages.running import Workers
 
 #: Each page is a folder with claims.yaml: idcp_tables/ is idcp-tables.
 PAGES = Path(__file__).parents[2] / "sim" / "pages"
-#: The pages that are still Python code: PAPER-NAME is sim/reproduce/PAPER/NAME.py with a function `reproduce`.
-MODULES = {
-    f"{file.parent.name}-{file.stem}".replace("_", "-"): text
-    for file in PAGES.with_name("reproduce").glob("*/*.py")
-    if "def reproduce(" in (text := file.read_text(encoding="utf-8"))
-}
-NAMES = tuple(sorted({*MODULES, *(file.parent.name.replace("_", "-") for file in PAGES.glob("*/claims.yaml"))}))
+NAMES = tuple(sorted(file.parent.name.replace("_", "-") for file in PAGES.glob("*/claims.yaml")))
 MOST_JOBS, MOST_SEEDS = 256, 10_000
-QUICK_SEEDS, SEEDS = 5, 30
+QUICK_SEEDS = 5
 #: Limits of one task of the job array. The largest task, six replays of 13 million jobs, takes minutes and 3 GB.
 TASK_MINUTES, TASK_GB = 60, 4
-
-
-def module_of(name: str) -> str:
-    """The module of a page: `netbatch-load` is netbatch/load.py."""
-    paper, _, page = name.rpartition("-")
-    return f"slurm_sns.sim.reproduce.{paper.replace('-', '_')}.{page}"
 
 
 def reproduce(
@@ -105,8 +89,8 @@ def reproduce(
     given = {"partition": partition, "minutes": minutes, "memory_gb": memory_gb}
     if not slurm:
         _require_none(given)
-    if hours is not None and not _keeps_rows(name):
-        valid = ", ".join(each for each in NAMES if _keeps_rows(each))
+    if hours is not None and not _content(name).keeps_rows:
+        valid = ", ".join(each for each in NAMES if _content(each).keeps_rows)
         raise BadInput(f"--hours does not go with {name}; valid: {valid}")
     require_directory(out)
     workers: Workers = _array(runs or out / "runs", jobs or MOST_JOBS, given) if slurm else WorkerProcesses(jobs or 2)
@@ -114,7 +98,7 @@ def reproduce(
     with terminated_as_interrupted(), progress_bar(name) as report:
         options = Options(
             out,
-            seeds=seeds or (QUICK_SEEDS if quick else _seeds(name)),
+            seeds=seeds or (QUICK_SEEDS if quick else _content(name).seeds),
             quick=quick,
             workers=workers,
             resume=resume,
@@ -122,7 +106,7 @@ def reproduce(
             report=report,
             until_s=None if hours is None else time.time() + 3600 * hours,
         )
-        claims, seeds_of_page = (_reproduce_module if name in MODULES else reproduce_page)(name, options)
+        claims, seeds_of_page = reproduce_page(name, options)
     verdicts = count_verdicts(claims)
     if as_json:
         took_s = round(time.perf_counter() - began, 1)
@@ -131,25 +115,6 @@ def reproduce(
     else:
         counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
         print(f"{out / 'README.md'}: of {len(claims)} claims {counted}")
-
-
-def _reproduce_module(name: str, options: "Options") -> "tuple[Sequence[Claim], int | None]":
-    """As `reproduce` of module pages.page, of a page that is Python code."""
-    from slurm_sns.sim.reproduce.page import write_page
-
-    page = importlib.import_module(module_of(name)).reproduce(options)
-    write_page(options.out, page)
-    return page.claims, page.seeds
-
-
-def _seeds(name: str) -> int:
-    """The default of --seeds."""
-    return SEEDS if name in MODULES else _content(name).seeds
-
-
-def _keeps_rows(name: str) -> bool:
-    """Whether a page keeps its rows beside it and can be made of what is finished."""
-    return "run_with_rows(" in MODULES[name] if name in MODULES else _content(name).keeps_rows
 
 
 def _content(name: str) -> "ClaimsFile":

@@ -1,1 +1,0 @@
-"""Reproductions of papers: one module for each page, and the modules they share for runs, claims, pages and figures."""
