@@ -16,6 +16,9 @@ STANDARD_INPUT = "-"
 
 PART_BYTES = 1 << 23
 
+#: Much longer than any header of ours, in bytes.
+LONGEST_HEADER = 4096
+
 
 @dataclass(frozen=True)
 class TraceFile:
@@ -77,6 +80,17 @@ class TraceFile:
         begin = next(self.parts()).lstrip()
         return begin.partition(b"\n")[0].decode("latin-1").strip()
 
+    @property
+    def is_csv(self) -> bool:
+        """Whether this is a trace in CSV, by the name or by the header; otherwise it is SWF."""
+        if self.name != STANDARD_INPUT and self.name.removesuffix(".gz").endswith(".csv"):
+            return True
+        return self.first_line().startswith("job_id,")
+
+    def error(self, line: int, column: str, value: str, valid: str) -> BadInput:
+        """The error for one value."""
+        return BadInput(f"{self.name}: line {line}: {column} is {value}; valid: {valid}")
+
     def _uncompressed(self) -> Iterator[bytes]:
         """The bytes, without a byte order mark; the content shows whether they are compressed."""
         compressed = self.stored.startswith(GZIP_MAGIC)
@@ -105,3 +119,17 @@ def read_text(name: str) -> str:
         BadInput: the file cannot be read, is truncated, binary or empty.
     """
     return TraceFile.of(name).text()
+
+
+def header_of(name: str) -> list[str]:
+    """The columns that the first line of the file names; none for standard input or a file that cannot be read."""
+    if name == STANDARD_INPUT:
+        return []
+    try:
+        with Path(name).open("rb") as file:
+            compressed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        with gzip.open(name) if compressed else Path(name).open("rb") as file:
+            line = file.readline(LONGEST_HEADER)
+    except (OSError, EOFError, zlib.error):
+        return []  # the reader of the whole file reports the error
+    return [column.strip() for column in line.decode("utf-8-sig", "replace").split(",")]

@@ -15,18 +15,34 @@ from numpy.typing import NDArray
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays, amounts
-from slurm_sns.sim.traces.csv_table import Table, read_table
-from slurm_sns.sim.traces.files import STANDARD_INPUT, read_text
+from slurm_sns.sim.traces.csv_reader import CsvReader, Distinct, Number
+from slurm_sns.sim.traces.files import TraceFile, header_of
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, can_run
 from slurm_sns.sim.traces.nodes_csv import MOST_NODES
-from slurm_sns.sim.traces.programs_csv import header_of
+from slurm_sns.sim.traces.plain_numbers import joined
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
-COLUMNS = ("job_id", "submit_s", "run_s", "tasks", "cpu_need", "memory_need")
 #: A hundred years: moments are exact to nanoseconds in a replay.
 LATEST_SUBMIT_S = 3e9
+
+
+def _parts(needs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Fractions of a node, in parts."""
+    return np.rint(needs * PARTS)
+
+
+COLUMNS = "job_id,submit_s,run_s,tasks,cpu_need,memory_need"
+CHECKS = (
+    Number("job_id", 0, whole=True),
+    Distinct("job_id"),
+    Number("run_s", 0, LATEST_SUBMIT_S),
+    Number("tasks", 1, MOST_NODES, whole=True),
+    Number("cpu_need", 0, 1, rule=(lambda needs: _parts(needs) >= 1, f"a number from {1 / PARTS:g} to 1")),
+    Number("memory_need", 0, 1),
+    Number("submit_s", 0, LATEST_SUBMIT_S),
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +74,7 @@ def read_fluid(
 
 def has_tasks(name: str) -> bool:
     """Whether the file is a CSV of tasks with fluid needs."""
-    return name != STANDARD_INPUT and "tasks" in header_of(name)
+    return "tasks" in header_of(name)
 
 
 def on_whole_nodes(workload: FluidWorkload, node_arrays: NodeArrays) -> TraceArrays:
@@ -120,38 +136,27 @@ def _only(trace: FluidTrace, rows: NDArray[np.intp]) -> FluidTrace:
 
 
 def _of_table(name: str, node_arrays: NodeArrays, load_factor: float, limit: int | None) -> tuple[FluidTrace, int]:
-    text = read_text(name)
-    if limit is not None:
-        text = "\n".join(text.splitlines()[: limit + 1])
-    table = read_table(name, text, COLUMNS, ())
-    identity = table.integers("job_id", 0)
-    table.require_distinct("job_id")
-    run_s = table.numbers("run_s", 0, LATEST_SUBMIT_S)
-    tasks = table.integers("tasks", 1, MOST_NODES)
-    cpu, memory = _parts(table, "cpu_need", 1), _parts(table, "memory_need", 0)
-    submit_s = _scaled(table.numbers("submit_s", 0, LATEST_SUBMIT_S), load_factor)
+    table = joined(CsvReader(TraceFile.of(name), COLUMNS, "", CHECKS, limit).parts())
+    submit_s = _scaled(table["submit_s"], load_factor)
     if submit_s.max() > LATEST_SUBMIT_S:
         raise BadInput(
             f"{name}: with --load-factor {load_factor:g} jobs are submitted after {LATEST_SUBMIT_S:g} s; valid: less"
         )
-    run_s = np.maximum(run_s, SHORTEST_RUN_S)
-    trace = FluidTrace(identity, submit_s, run_s, tasks, cpu, memory, np.full(len(table), np.nan))
+    trace = FluidTrace(
+        table["job_id"].astype(np.int64),
+        submit_s,
+        np.maximum(table["run_s"], SHORTEST_RUN_S),
+        table["tasks"].astype(np.int64),
+        _parts(table["cpu_need"]).astype(np.int64),
+        _parts(table["memory_need"]).astype(np.int64),
+        np.full(len(submit_s), np.nan),
+    )
     fits = can_run(node_arrays, trace)
     if not fits.any():
         raise BadInput(f"{name}: no job can run on these nodes: {len(fits)} {TOO_LARGE}")
     dropped = Counter({TOO_LARGE: int((~fits).sum())})
     earlier = np.maximum.accumulate(submit_s) > submit_s
     return replace(_only(trace, np.flatnonzero(fits)), dropped=dict(+dropped)), int(earlier.sum())
-
-
-def _parts(table: Table, column: str, least: int) -> np.ndarray:
-    """A column of fractions of a node, in parts."""
-    parts = np.rint(table.numbers(column, 0, 1) * PARTS).astype(np.int64)
-    wrong = parts < least
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise table.error(row, column, table.cells[column][row], f"a number from {least / PARTS:g} to 1")
-    return parts
 
 
 def _scaled(submit_s: np.ndarray, load_factor: float) -> np.ndarray:

@@ -13,14 +13,12 @@ import numpy as np
 from slurm_sns.closids import FEWEST, counted
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, amounts
-from slurm_sns.sim.traces.csv_table import Table, read_table
-from slurm_sns.sim.traces.files import read_text
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.sim.traces.csv_reader import CsvReader, Distinct, Number, Text
+from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.plain_numbers import Columns, joined
 from slurm_sns.sim.traces.pool_trace import TraceSite
 
-REQUIRED = ("name", "cores", "mem_gb")
-OPTIONAL = ("ways", "bandwidth_gbps", "closids")
-POOL = "pool"
 MIB_PER_GB = 1024
 
 #: Limits far above any real node and cluster: the compiled kernel packs a node's score and index into 64 bits.
@@ -32,8 +30,22 @@ MOST_CLOSIDS = 4096
 #: Far above the partitions of any real site: a trace has a flag for each pool in each of its sets of allowed pools.
 MOST_POOLS = 1 << 12
 
+REQUIRED = "name,cores,mem_gb"
+OPTIONAL = "ways,bandwidth_gbps,closids"
 #: As Slurm names nodes. A `+` separates the nodes of a job in our results, and the allowed pools of a job in a trace.
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+NAME = (lambda text: bool(NODE_NAME.fullmatch(text))), "letters, digits, '.', '_', '-'"
+ENOUGH_CLOSIDS = (lambda given: (given == 0) | (given >= FEWEST)), f"{FEWEST} or more, 0 for no limit"
+CHECKS = (
+    Text("name", *NAME),
+    Distinct("name"),
+    Number("cores", 1, MOST_CORES, whole=True),
+    Number("mem_gb", 0, MOST_GB),
+    Number("ways", 0, whole=True),
+    Number("bandwidth_gbps", 0),
+    Number("closids", 0, MOST_CLOSIDS, whole=True, rule=ENOUGH_CLOSIDS),
+)
+POOL = Text("pool", *NAME)
 
 
 def read_nodes(name: str) -> NodeArrays:
@@ -42,7 +54,9 @@ def read_nodes(name: str) -> NodeArrays:
     Raises:
         BadInput: naming the line and what would be valid.
     """
-    return _nodes(read_table(name, read_text(name), REQUIRED, (*OPTIONAL, POOL)))
+    any_pool = Text("pool", empty=True)
+    reader = CsvReader(TraceFile.of(name), REQUIRED, f"{OPTIONAL},pool", (*CHECKS, any_pool))
+    return _nodes(reader, joined(reader.parts()))
 
 
 def read_site(name: str) -> TraceSite:
@@ -51,42 +65,25 @@ def read_site(name: str) -> TraceSite:
     Raises:
         BadInput: naming the line and what would be valid.
     """
-    table = read_table(name, read_text(name), (*REQUIRED, POOL), OPTIONAL)
-    nodes = _nodes(table)
-    places: dict[str, int] = {}
-    pool_of = [places.setdefault(pool, len(places)) for pool in _names(table, POOL)]
-    if len(places) > MOST_POOLS:
-        raise BadInput(f"{name}: {len(places)} pools; valid: at most {MOST_POOLS}")
-    return TraceSite(nodes, tuple(places), np.array(pool_of, dtype=np.int64))
+    reader = CsvReader(TraceFile.of(name), f"{REQUIRED},pool", OPTIONAL, (*CHECKS, POOL))
+    table = joined(reader.parts())
+    nodes, pools = _nodes(reader, table), tuple(reader.texts("pool"))
+    if len(pools) > MOST_POOLS:
+        raise BadInput(f"{name}: {len(pools)} pools; valid: at most {MOST_POOLS}")
+    return TraceSite(nodes, pools, table["pool"])
 
 
-def _nodes(table: Table) -> NodeArrays:
+def _nodes(reader: CsvReader, table: Columns) -> NodeArrays:
     """The nodes of a table."""
-    names = _names(table, "name")
-    table.require_distinct("name")
-    if len(table) > MOST_NODES:
-        raise BadInput(f"{table.name}: {len(table)} nodes; valid: at most {MOST_NODES}")
-    nothing = np.zeros(len(table), dtype=np.int64)
-    cores = table.integers("cores", 1, MOST_CORES)
-    memory_mb = np.floor(table.numbers("mem_gb", 0, MOST_GB) * MIB_PER_GB)
-    ways = table.integers("ways", 0) if table.has("ways") else nothing
-    bandwidth = np.floor(table.numbers("bandwidth_gbps", 0)) if table.has("bandwidth_gbps") else nothing
-    columns = zip(cores, memory_mb, ways, bandwidth, _closids(table, ways), strict=True)
-    return NodeArrays(tuple(names), amounts([Resources(*(int(amount) for amount in node)) for node in columns]))
-
-
-def _closids(table: Table, ways: Amounts) -> Amounts:
-    """The CLOSIDs for jobs of each node; 0 everywhere if no node has a limit."""
-    given = table.integers("closids", 0, MOST_CLOSIDS) if table.has("closids") else np.zeros(len(table), np.int64)
-    few = np.flatnonzero((given > 0) & (given < FEWEST))
-    if len(few):
-        row = int(few[0])
-        raise table.error(row, "closids", table.cells["closids"][row], f"{FEWEST} or more, 0 for no limit")
-    if not (given[ways > 0] > 0).any():
-        return np.zeros(len(table), np.int64)
-    return np.array([counted(*each) for each in zip(ways.tolist(), given.tolist(), strict=True)], dtype=np.int64)
-
-
-def _names(table: Table, column: str) -> list[str]:
-    """A column of names."""
-    return table.texts(column, lambda text: bool(NODE_NAME.fullmatch(text)), "letters, digits, '.', '_', '-'")
+    names = reader.listed("name", table)
+    if len(names) > MOST_NODES:
+        raise BadInput(f"{reader.source.name}: {len(names)} nodes; valid: at most {MOST_NODES}")
+    none = np.zeros(len(names))
+    ways, closids = table.get("ways", none), table.get("closids", none)
+    if (closids[ways > 0] > 0).any():
+        for_jobs = [counted(int(each), int(given)) for each, given in zip(ways, closids, strict=True)]
+    else:
+        for_jobs = [0] * len(names)  # no node has a limit
+    memory_mb, bandwidth_gbps = table["mem_gb"] * MIB_PER_GB, table.get("bandwidth_gbps", none)
+    rows = zip(table["cores"], memory_mb, ways, bandwidth_gbps, for_jobs, strict=True)
+    return NodeArrays(tuple(names), amounts([Resources(*(int(amount) for amount in node)) for node in rows]))

@@ -72,6 +72,10 @@ class Names:
         """Whether the site has a pool of this name."""
         return name in self._places
 
+    def are_pools(self, names: str) -> bool:
+        """Whether the site has pools of all these names, which are joined by `+`."""
+        return all(name.strip() in self._places for name in names.split("+"))
+
     def pool(self, name: str) -> int:
         """The place of a pool; without a name ANY_POOL."""
         return self._places[name] if name else ANY_POOL

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from slurm_sns.errors import BadInput
 from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.plain_numbers import Columns
 from slurm_sns.sim.traces.pool_lines import (
     LATEST_S,
     MOST_PRIORITY,
@@ -23,7 +23,7 @@ from slurm_sns.sim.traces.pool_lines import (
     microseconds,
 )
 from slurm_sns.sim.traces.pool_trace import ANY_POOL, Flags
-from slurm_sns.sim.traces.swf import KB_PER_MIB, REQUESTED_TIME, Fields, read_fields, usable_lines
+from slurm_sns.sim.traces.swf import KB_PER_MIB, REQUESTED_TIME, data_lines, read_fields, usable_lines
 from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB
 
 #: Our names of the further fields that are read, by their number in the standard minus 1.
@@ -67,7 +67,7 @@ def _programs(names: Names, executable: Column) -> Whole:
     return np.array(numbers, dtype=np.int64)[of_line]
 
 
-def _require_valid(source: TraceFile, fields: Fields, names: Names, rows: Flags) -> None:
+def _require_valid(source: TraceFile, fields: Columns, names: Names, rows: Flags) -> None:
     """Accept lines whose times are not too long and whose partition and queue are a pool and a priority.
 
     Raises:
@@ -90,11 +90,4 @@ def _require_valid(source: TraceFile, fields: Fields, names: Names, rows: Flags)
         wrong = rows & ~valid
         if wrong.any():
             row = int(np.argmax(wrong))
-            number = _line_number(source, row)
-            raise BadInput(f"{source.name}: line {number}: {title} is {fields[title][row]:.15g}; valid: {wording}")
-
-
-def _line_number(source: TraceFile, row: int) -> int:
-    """The number of the line that holds a row: comments and empty lines hold none."""
-    lines = enumerate(source.text().splitlines(), start=1)
-    return [number for number, line in lines if line.partition(";")[0].strip()][row]
+            raise source.error(data_lines(source)[row][0], title, f"{fields[title][row]:.15g}", wording)

@@ -23,8 +23,8 @@ from slurm_sns.policies.specification import GeometryChoice
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.engine.spreading_policies import policy_of
 from slurm_sns.sim.progress.authors_model import AuthorsModel, Runs, time_factor
-from slurm_sns.sim.traces.files import read_text
-from slurm_sns.sim.traces.programs_csv import ProgramJob, header_of, read_program_jobs
+from slurm_sns.sim.traces.files import TraceFile, header_of
+from slurm_sns.sim.traces.programs_csv import ProgramJob, read_program_jobs
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.traces.trace import TOO_LARGE, Trace
 from slurm_sns.sim.traces.trace_arrays import Alternatives, TraceArrays, of_kinds
@@ -85,7 +85,7 @@ class TraceReader:
         if "program" in header:
             if self.user_estimates:
                 raise BadInput(f"{name}: a CSV has no time limits; valid with user estimates: SWF")
-            return self.of_programs(name, read_program_jobs(name, read_text(name), limit), load_factor=load_factor)
+            return self.of_programs(name, read_program_jobs(TraceFile.of(name), limit), load_factor=load_factor)
         records = read_records(
             name, self.node_arrays, load_factor=load_factor, limit=limit, user_estimates=self.user_estimates
         )

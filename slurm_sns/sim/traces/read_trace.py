@@ -2,7 +2,7 @@
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.sim.traces.files import STANDARD_INPUT, TraceFile
+from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.jobs_csv import read_jobs
 from slurm_sns.sim.traces.swf import read_swf
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
@@ -24,8 +24,7 @@ def read_records(
         BadInput: naming file, line and what would be valid.
     """
     source = TraceFile.of(name)
-    named_csv = name != STANDARD_INPUT and name.removesuffix(".gz").endswith(".csv")
-    if not named_csv and not source.first_line().startswith("job_id,"):
+    if not source.is_csv:
         return read_swf(source, node_arrays, load_factor=load_factor, limit=limit, user_estimates=user_estimates)
     if user_estimates:
         raise BadInput(f"{name}: a CSV has no time limits; valid with user estimates: SWF")

@@ -8,7 +8,6 @@ A job of more processors than the largest node has cores becomes a job on n node
 Source: Feitelson, "Standard Workload Format", version 2.2, Parallel Workloads Archive.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -17,12 +16,20 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import CORES, NodeArrays
-from slurm_sns.sim.traces.csv_table import LARGEST
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.plain_numbers import ColumnLayout, NotPlain, are_distinct, columns
+from slurm_sns.sim.traces.plain_numbers import (
+    LARGEST,
+    Columns,
+    NotPlain,
+    is_repeated,
+    joined,
+    number_in,
+    plain_columns,
+    plain_first,
+    plain_table,
+)
 from slurm_sns.sim.traces.trace import SMALLEST_MEMORY_MB
 from slurm_sns.sim.traces.trace_arrays import Column, RecordBuilder, TraceArrays
-from slurm_sns.sim.traces.trace_format import TraceFormat
 
 FIELDS = 18
 KB_PER_MIB = 1024
@@ -35,8 +42,6 @@ REQUESTED_TIME = {8: "requested time"}
 
 #: Lines with these statuses are partial executions of a job; another line describes the whole job.
 PARTIAL_EXECUTIONS = (2, 3, 4)
-
-Fields = dict[str, Column]
 
 
 class UsableLines(NamedTuple):
@@ -65,17 +70,13 @@ def read_swf(
     Raises:
         BadInput: naming the line and what would be valid.
     """
-    names = COLUMNS | REQUESTED_TIME if user_estimates else COLUMNS
-    swf = TraceFormat(
-        lambda source, lines: _read_plain(source, lines, names),
-        lambda source, lines: _read_lines(source, lines, names),
-        _whole_jobs,
-        _add,
-    )
-    return swf.read(source, node_arrays, load_factor=load_factor, limit=limit)
+    builder = RecordBuilder(node_arrays, load_factor)
+    for fields in _parts(source, COLUMNS | REQUESTED_TIME if user_estimates else COLUMNS, limit):
+        _add(builder, fields)
+    return builder.records(source.name)
 
 
-def read_fields(source: TraceFile, more: Mapping[int, str]) -> Fields:
+def read_fields(source: TraceFile, more: Mapping[int, str]) -> Columns:
     """The columns of an SWF file, one entry per line that is not a comment: those of `COLUMNS`, and `more`.
 
     `more` names further fields by their number in the standard minus 1.
@@ -83,21 +84,17 @@ def read_fields(source: TraceFile, more: Mapping[int, str]) -> Fields:
     Raises:
         BadInput: naming the line and what would be valid.
     """
-    names = COLUMNS | dict(more)
-    try:
-        return _all_plain(source, names)
-    except NotPlain:
-        return _read_lines(source, None, names)
+    return joined(_parts(source, COLUMNS | dict(more), None))
 
 
-def usable_lines(fields: Fields) -> UsableLines:
+def usable_lines(fields: Columns) -> UsableLines:
     """Tell the lines that can be simulated from the others, which are counted by reason."""
     requested, used = fields["requested processors"], fields["processors"]
     processors = np.trunc(np.where(requested > 0, requested, used))
     left = np.ones(len(processors), dtype=np.bool_)
     dropped = {}
     for reason, wrong in (
-        ("partial execution", np.isin(fields["status"], PARTIAL_EXECUTIONS)),
+        ("partial execution", ~_is_whole(fields)),
         ("unknown submit time", fields["submit"] < 0),
         ("unknown run time", fields["run time"] < 0),
         ("unknown size", processors < 1),
@@ -107,86 +104,69 @@ def usable_lines(fields: Fields) -> UsableLines:
     return UsableLines(left, processors, dropped)
 
 
-def _read_plain(source: TraceFile, limit: int | None, names: Mapping[int, str] = COLUMNS) -> Iterator[Fields]:
-    """Read a file that holds only plain numbers and comments."""
-    return columns(source, ColumnLayout(FIELDS, False, names), limit=limit)
-
-
-def _all_plain(source: TraceFile, names: Mapping[int, str]) -> Fields:
-    """Read all of a file that holds only plain numbers and comments, one job at least and each once.
-
-    Raises:
-        NotPlain: it holds something else.
-    """
-    parts = list(_read_plain(source, None, names))
-    fields = {name: np.concatenate([part[name] for part in parts]) for name in names.values()}
-    if not fields["job"].size or not are_distinct(_whole_jobs(fields)):
-        raise NotPlain
-    return fields
-
-
-def _read_lines(source: TraceFile, limit: int | None, names: Mapping[int, str] = COLUMNS) -> Fields:
-    """Read any valid file; an error names the line that is wrong."""
-    numbered = _data_lines(source.text())[:limit]
-    if not numbered:
-        raise BadInput(f"{source.name}: there is no job in it; valid: SWF with {FIELDS} fields per line")
-    return _parse(source.name, numbered, names)
-
-
-def _data_lines(text: str) -> list[tuple[int, str]]:
-    """The lines that hold jobs, with their numbers."""
-    numbered = ((number, line.partition(";")[0]) for number, line in enumerate(text.splitlines(), start=1))
+def data_lines(source: TraceFile) -> list[tuple[int, str]]:
+    """The lines that hold jobs, with their numbers, without comments."""
+    numbered = ((number, line.partition(";")[0]) for number, line in enumerate(source.text().splitlines(), start=1))
     return [(number, line) for number, line in numbered if line and not line.isspace()]
 
 
-def _parse(name: str, numbered: list[tuple[int, str]], names: Mapping[int, str]) -> Fields:
+def _parts(source: TraceFile, names: Mapping[int, str], limit: int | None) -> Iterator[Columns]:
+    """The fields by name, part by part."""
+    return plain_first(
+        lambda: _read_plain(source, names, limit),
+        lambda: _read_lines(source, names, limit),
+        lambda fields: fields["job"][_is_whole(fields)],
+    )
+
+
+def _read_plain(source: TraceFile, names: Mapping[int, str], limit: int | None) -> Iterator[Columns]:
+    """Read a file that holds only plain numbers and comments."""
+    for part in source.parts():
+        table = plain_table(part, sep=r"\s+", comment=";", names=range(FIELDS), nrows=limit, na_filter=False)
+        fields = {names[at]: column for at, column in plain_columns(table).items() if at in names}
+        if not all((np.abs(column) <= LARGEST).all() for column in fields.values()):
+            raise NotPlain
+        yield fields
+        if limit is not None:
+            limit -= len(table)
+        if limit == 0:
+            return
+
+
+def _read_lines(source: TraceFile, names: Mapping[int, str], limit: int | None) -> Columns:
+    """Read any valid file; an error names the line that is wrong."""
+    numbered = data_lines(source)[:limit]
+    if not numbered:
+        raise BadInput(f"{source.name}: there is no job in it; valid: SWF with {FIELDS} fields per line")
+    rows = []
     for number, line in numbered:
-        count = len(line.split())
-        if count != FIELDS:
-            raise BadInput(f"{name}: line {number} has {count} fields; SWF has {FIELDS}")
-    fields = {
-        title: np.array([_number(name, number, title, line.split()[at]) for number, line in numbered])
-        for at, title in names.items()
-    }
+        rows.append(line.split())
+        if len(rows[-1]) != FIELDS:
+            raise BadInput(f"{source.name}: line {number} has {len(rows[-1])} fields; SWF has {FIELDS}")
+    fields: Columns = {}
+    for at, title in names.items():
+        cells = [row[at] for row in rows]
+        fields[title] = np.array([number_in(cell) for cell in cells])
+        for row in np.flatnonzero(np.isnan(fields[title]))[:1].tolist():
+            raise source.error(numbered[row][0], title, f"'{cells[row][:40]}'", "a number")
+    valid = f"a number from 0 to {LARGEST:g}, negative where it is unknown"
     for title, column in fields.items():
-        with np.errstate(invalid="ignore"):
-            wrong = ~(np.abs(column) <= LARGEST)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            valid = f"a number from 0 to {LARGEST:g}, negative where it is unknown"
-            raise BadInput(f"{name}: line {numbered[row][0]}: {title} is {column[row]:g}; valid: {valid}")
-    _require_identities(name, numbered, fields)
+        for row in np.flatnonzero(np.abs(column) > LARGEST)[:1].tolist():
+            raise source.error(numbered[row][0], title, f"{column[row]:g}", valid)
+    whole = np.flatnonzero(_is_whole(fields))
+    for row in whole[is_repeated(fields["job"][whole])][:1].tolist():
+        raise BadInput(
+            f"{source.name}: line {numbered[row][0]}: job {fields['job'][row]:g} is there twice; valid: each once"
+        )
     return fields
 
 
-def _require_identities(name: str, numbered: list[tuple[int, str]], fields: Fields) -> None:
-    whole = ~np.isin(fields["status"], PARTIAL_EXECUTIONS)
-    rows = np.flatnonzero(whole)
-    seen: set[float] = set()
-    for row in rows.tolist():
-        job = fields["job"][row]
-        if job in seen:
-            raise BadInput(f"{name}: line {numbered[row][0]}: job {job:g} is there twice; valid: each once")
-        seen.add(job)
+def _is_whole(fields: Columns) -> NDArray[np.bool_]:
+    """Of each line: whether it is no partial execution, which repeats the number of the whole job."""
+    return ~np.isin(fields["status"], PARTIAL_EXECUTIONS)
 
 
-def _whole_jobs(fields: Fields) -> Column:
-    """The job numbers, without those of partial executions, which repeat the number of the whole job."""
-    return fields["job"][~np.isin(fields["status"], PARTIAL_EXECUTIONS)]
-
-
-def _number(name: str, number: int, title: str, text: str) -> float:
-    """The number in a field; Python alone would also take nan and 1_000."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if math.isnan(value) or "_" in text:
-        raise BadInput(f"{name}: line {number}: {title} is '{text[:40]}'; valid: a number")
-    return value
-
-
-def _add(builder: RecordBuilder, fields: Fields) -> None:
+def _add(builder: RecordBuilder, fields: Columns) -> None:
     """Add the jobs with known times and size; the others are counted as dropped."""
     lines = usable_lines(fields)
     for reason, count in lines.dropped.items():

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from slurm_sns.cli.app import app
-from slurm_sns.cli.offline.reproduce import MODULES, NAMES, module_of
+from slurm_sns.cli.offline.reproduce import NAMES
 from slurm_sns.errors import BadInput
 
 
@@ -43,10 +43,7 @@ def test_a_page_is_written_with_its_figures_and_tables(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_has_its_module(name):
-    if name in MODULES:
-        assert callable(importlib.import_module(module_of(name)).reproduce)
-    else:
-        assert callable(importlib.import_module(f"slurm_sns.sim.pages.{name.replace('-', '_')}.run").run)
+    assert callable(importlib.import_module(f"slurm_sns.sim.pages.{name.replace('-', '_')}.run").run)
 
 
 def test_pages_are_found_by_their_folders_in_the_order_of_the_alphabet():

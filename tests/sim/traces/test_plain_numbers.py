@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from slurm_sns.errors import BadInput
 from slurm_sns.sim.traces import files, jobs_csv, swf
+from slurm_sns.sim.traces.csv_reader import CsvReader
 from slurm_sns.sim.traces.nodes_csv import read_nodes
 from slurm_sns.sim.traces.plain_numbers import NotPlain
 
@@ -27,7 +28,7 @@ def outcome(read, pool, text: str, plainly: bool):
     source = files.TraceFile("trace", text.encode())
     with pytest.MonkeyPatch.context() as patch:
         if plainly:
-            for reader in (jobs_csv, swf):
+            for reader in (CsvReader, swf):
                 patch.setattr(reader, "_read_plain", refuse)
         try:
             records = read(source, pool)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
-from slurm_sns.sim.traces import pool_lines, pools_csv
+from slurm_sns.sim.traces import pool_lines
+from slurm_sns.sim.traces.csv_reader import CsvReader
 from slurm_sns.sim.traces.nodes_csv import read_nodes, read_site
 from slurm_sns.sim.traces.plain_numbers import NotPlain
 from slurm_sns.sim.traces.pool_trace import ANY_POOL
@@ -183,14 +184,14 @@ ODD_LINES = {
 def test_the_strict_reader_reads_the_same(read, mocker, line):
     lines = ("3,1,5,1,1,B,0,B+A,,b", "2,2,5,1,1,,0,B,8,a", line)
     plain = read(*lines, header=LONG_HEADER)
-    mocker.patch.object(pools_csv, "_read_plain", side_effect=NotPlain)
+    mocker.patch.object(CsvReader, "_read_plain", side_effect=NotPlain)
     assert same(read(*lines, header=LONG_HEADER), plain)
 
 
 def test_a_large_file_is_read_in_parts(read, mocker):
     lines = [f"{at},{at // 3},{1 + at % 7},1,1,{'AB '[at % 3].strip()},0,,,p{(7 * at) % 11}" for at in range(3000)]
     whole = read(*lines, header=LONG_HEADER)
-    strict = mocker.patch.object(pools_csv, "read_table_lines")
+    strict = mocker.patch.object(CsvReader, "_read_lines")
     mocker.patch("slurm_sns.sim.traces.files.PART_BYTES", 1000)
     assert same(read(*lines, header=LONG_HEADER), whole)
     assert read(*lines, header=LONG_HEADER, limit=1234).identity.tolist() == whole.identity[:1234].tolist()
