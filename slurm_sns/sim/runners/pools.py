@@ -8,7 +8,7 @@ from slurm_sns.sim.request import SimulationRequest
 from slurm_sns.sim.results.pool_results import measure_pools, pool_summary, write_pools
 from slurm_sns.sim.runners.replay import Replay, ReportProgress, Result
 from slurm_sns.sim.traces.nodes_csv import read_site
-from slurm_sns.sim.traces.pools_csv import read_and_count_unsorted
+from slurm_sns.sim.traces.pools_csv import read_pool_trace
 
 #: Samples of a site with pools, one each minute: 19 years.
 MOST_SAMPLES = 10_000_000
@@ -21,7 +21,7 @@ def pools(trace: str, nodes: str, asked: SimulationRequest, load_factor: float, 
         BadInput: as in `matching`.
     """
     site, parameters = read_site(nodes), asked.parameters_of(ReschedulingParameters)
-    records, unsorted = read_and_count_unsorted(trace, site, load_factor=load_factor, limit=limit)
+    records, unsorted = read_pool_trace(trace, site, load_factor=load_factor, limit=limit)
 
     def run(report: ReportProgress) -> Result:
         # The clock begins at the first submit: it is sampled each minute, and traces may count seconds since 1970.

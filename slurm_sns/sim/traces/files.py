@@ -110,17 +110,6 @@ class TraceFile:
             raise BadInput(f"{self.name}: the gzip file is damaged ({problem})") from None
 
 
-def read_text(name: str) -> str:
-    """The text of the file `name`; `-` is standard input.
-
-    The content shows whether the file is compressed.
-
-    Raises:
-        BadInput: the file cannot be read, is truncated, binary or empty.
-    """
-    return TraceFile.of(name).text()
-
-
 def header_of(name: str) -> list[str]:
     """The columns that the first line of the file names; none for standard input or a file that cannot be read."""
     if name == STANDARD_INPUT:

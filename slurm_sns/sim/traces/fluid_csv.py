@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays, amounts
-from slurm_sns.sim.traces.csv_reader import CsvReader, Distinct, Number
+from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number
 from slurm_sns.sim.traces.files import TraceFile, header_of
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, can_run
 from slurm_sns.sim.traces.nodes_csv import MOST_NODES
-from slurm_sns.sim.traces.plain_numbers import joined
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
@@ -33,7 +32,7 @@ def _parts(needs: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.rint(needs * PARTS)
 
 
-COLUMNS = "job_id,submit_s,run_s,tasks,cpu_need,memory_need"
+HEADER = "job_id,submit_s,run_s,tasks,cpu_need,memory_need"
 CHECKS = (
     Number("job_id", 0, whole=True),
     Distinct("job_id"),
@@ -136,7 +135,7 @@ def _only(trace: FluidTrace, rows: NDArray[np.intp]) -> FluidTrace:
 
 
 def _of_table(name: str, node_arrays: NodeArrays, load_factor: float, limit: int | None) -> tuple[FluidTrace, int]:
-    table = joined(CsvReader(TraceFile.of(name), COLUMNS, "", CHECKS, limit).parts())
+    table = CsvReader(TraceFile.of(name), HEADER, CHECKS, limit).table()
     submit_s = _scaled(table["submit_s"], load_factor)
     if submit_s.max() > LATEST_SUBMIT_S:
         raise BadInput(

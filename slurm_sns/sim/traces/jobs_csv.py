@@ -7,13 +7,12 @@ import numpy as np
 
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.sim.traces.csv_reader import CsvReader, Distinct, Number, Text
+from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
 
-REQUIRED = "job_id,submit_s,run_s,cores,mem_gb"
-OPTIONAL = "nodes,project,heuristic"
+HEADER = "job_id,submit_s,run_s,cores,mem_gb and optionally nodes,project,heuristic"
 CHECKS = (
     Number("job_id", 0, whole=True),
     Number("nodes", 1, whole=True),
@@ -35,7 +34,7 @@ def read_jobs(
     Raises:
         BadInput: naming the line and what would be valid.
     """
-    reader = CsvReader(source, REQUIRED, OPTIONAL, CHECKS, limit)
+    reader = CsvReader(source, HEADER, CHECKS, limit)
     builder = RecordBuilder(node_arrays, load_factor)
     for part in reader.parts():
         builder.add(

@@ -14,9 +14,8 @@ from slurm_sns.closids import FEWEST, counted
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.sim.traces.csv_reader import CsvReader, Distinct, Number, Text
+from slurm_sns.sim.traces.columns import Columns, CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.plain_numbers import Columns, joined
 from slurm_sns.sim.traces.pool_trace import TraceSite
 
 MIB_PER_GB = 1024
@@ -30,8 +29,8 @@ MOST_CLOSIDS = 4096
 #: Far above the partitions of any real site: a trace has a flag for each pool in each of its sets of allowed pools.
 MOST_POOLS = 1 << 12
 
-REQUIRED = "name,cores,mem_gb"
-OPTIONAL = "ways,bandwidth_gbps,closids"
+HEADER = "name,cores,mem_gb and optionally ways,bandwidth_gbps,closids,pool"
+SITE_HEADER = "name,cores,mem_gb,pool and optionally ways,bandwidth_gbps,closids"
 #: As Slurm names nodes. A `+` separates the nodes of a job in our results, and the allowed pools of a job in a trace.
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 NAME = (lambda text: bool(NODE_NAME.fullmatch(text))), "letters, digits, '.', '_', '-'"
@@ -45,7 +44,6 @@ CHECKS = (
     Number("bandwidth_gbps", 0),
     Number("closids", 0, MOST_CLOSIDS, whole=True, rule=ENOUGH_CLOSIDS),
 )
-POOL = Text("pool", *NAME)
 
 
 def read_nodes(name: str) -> NodeArrays:
@@ -54,9 +52,8 @@ def read_nodes(name: str) -> NodeArrays:
     Raises:
         BadInput: naming the line and what would be valid.
     """
-    any_pool = Text("pool", empty=True)
-    reader = CsvReader(TraceFile.of(name), REQUIRED, f"{OPTIONAL},pool", (*CHECKS, any_pool))
-    return _nodes(reader, joined(reader.parts()))
+    reader = CsvReader(TraceFile.of(name), HEADER, (*CHECKS, Text("pool", empty=True)))
+    return _nodes(reader, reader.table())
 
 
 def read_site(name: str) -> TraceSite:
@@ -65,8 +62,8 @@ def read_site(name: str) -> TraceSite:
     Raises:
         BadInput: naming the line and what would be valid.
     """
-    reader = CsvReader(TraceFile.of(name), f"{REQUIRED},pool", OPTIONAL, (*CHECKS, POOL))
-    table = joined(reader.parts())
+    reader = CsvReader(TraceFile.of(name), SITE_HEADER, (*CHECKS, Text("pool", *NAME)))
+    table = reader.table()
     nodes, pools = _nodes(reader, table), tuple(reader.texts("pool"))
     if len(pools) > MOST_POOLS:
         raise BadInput(f"{name}: {len(pools)} pools; valid: at most {MOST_POOLS}")

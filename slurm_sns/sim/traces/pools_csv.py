@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from slurm_sns.sim.traces.csv_reader import CsvReader, Distinct, Number, Text
+from slurm_sns.sim.traces.columns import Columns, CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile, header_of
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.traces.plain_numbers import Columns, joined
 from slurm_sns.sim.traces.pool_lines import (
     LATEST_S,
     MOST_PRIORITY,
@@ -28,8 +27,7 @@ from slurm_sns.sim.traces.pool_lines import (
 from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace, TraceSite
 from slurm_sns.sim.traces.pools_swf import read_swf_lines
 
-REQUIRED = "job_id,submit_s,run_s,cores,mem_gb,pool,priority"
-OPTIONAL = "allowed_pools,limit_s,program"
+HEADER = "job_id,submit_s,run_s,cores,mem_gb,pool,priority and optionally allowed_pools,limit_s,program"
 NUMBERS = (
     Number("job_id", 0, whole=True),
     Number("cores", 1, whole=True),
@@ -45,24 +43,16 @@ NUMBERS = (
 MOST_LISTED, MOST_LETTERS = 20, 40
 
 
-def read_pool_trace(name: str, site: TraceSite, *, load_factor: float = 1.0, limit: int | None = None) -> PoolTrace:
+def read_pool_trace(
+    name: str, site: TraceSite, *, load_factor: float = 1.0, limit: int | None = None
+) -> tuple[PoolTrace, int]:
     """The jobs of the file `name` (`-`: SWF on standard input) that the site can hold.
 
-    `load_factor` multiplies arrival times. With a `limit` only so many jobs from the beginning of the file are taken.
+    And how many of them come after later ones in the file. `load_factor` multiplies arrival times. With a `limit` only
+    so many jobs from the beginning of the file are taken.
 
     Raises:
         BadInput: naming file, line and what would be valid.
-    """
-    return read_and_count_unsorted(name, site, load_factor=load_factor, limit=limit)[0]
-
-
-def read_and_count_unsorted(
-    name: str, site: TraceSite, *, load_factor: float = 1.0, limit: int | None = None
-) -> tuple[PoolTrace, int]:
-    """The trace as `read_pool_trace` reads it, and how many of its jobs come after later ones in the file.
-
-    Raises:
-        BadInput: as `read_pool_trace`.
     """
     source = TraceFile.of(name)
     names = Names(name, site.pools)
@@ -91,8 +81,8 @@ def _read_lines(source: TraceFile, names: Names, limit: int | None) -> PoolLines
         Text("allowed_pools", names.are_pools, f"empty, or pools of the nodes joined by '+': {listed}", empty=True),
         Text("program", empty=True),
     )
-    reader = CsvReader(source, REQUIRED, OPTIONAL, (*NUMBERS, *texts), limit)
-    table = joined(reader.parts())
+    reader = CsvReader(source, HEADER, (*NUMBERS, *texts), limit)
+    table = reader.table()
     lines = _lines_of(reader, table, names)
     wrong = (lines.pool != ANY_POOL) & ~names.flags()[lines.allowed, lines.pool]
     if wrong.any():

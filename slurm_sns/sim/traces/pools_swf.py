@@ -6,23 +6,14 @@ the virtual pool. Field 15 (queue) is the priority, negative: 0. Field 14 (execu
 Processors, memory and run times are as in module swf.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from slurm_sns.sim.traces.columns import Columns, Flags
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.plain_numbers import Columns
-from slurm_sns.sim.traces.pool_lines import (
-    LATEST_S,
-    MOST_PRIORITY,
-    UNKNOWN,
-    Column,
-    Names,
-    PoolLines,
-    Whole,
-    microseconds,
-)
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, Flags
+from slurm_sns.sim.traces.pool_lines import LATEST_S, MOST_PRIORITY, UNKNOWN, Names, PoolLines, microseconds
+from slurm_sns.sim.traces.pool_trace import ANY_POOL
 from slurm_sns.sim.traces.swf import KB_PER_MIB, REQUESTED_TIME, data_lines, read_fields, usable_lines
 from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB
 
@@ -37,15 +28,19 @@ def read_swf_lines(source: TraceFile, names: Names, *, limit: int | None) -> tup
         BadInput: naming the line and what would be valid.
     """
     fields = {name: column[:limit] for name, column in read_fields(source, MORE).items()}
-    lines = usable_lines(fields)
-    rows = lines.rows
-    _require_valid(source, fields, names, rows)
-    processors = lines.processors[rows]
-    fields = {name: column[rows] for name, column in fields.items()}
+    usable, processors, dropped = usable_lines(fields)
+    fields = {name: column[usable] for name, column in fields.items()}
+    for title, valid, wording in _checks(fields, len(names.pools)):
+        for row in np.flatnonzero(~valid)[:1].tolist():
+            line, _ = data_lines(source)[np.flatnonzero(usable)[row]]
+            raise source.error(line, title, f"{fields[title][row]:.15g}", wording)
+    processors = processors[usable]
     requested_kb, used_kb = fields["requested memory"], fields["memory"]
     memory_kb = np.trunc(np.where(requested_kb > 0, requested_kb, used_kb))
     memory_mb = np.maximum(processors * np.ceil(np.maximum(memory_kb, 0) / KB_PER_MIB), SMALLEST_MEMORY_MB)
     limit_s, partition = fields["requested time"], fields["partition"].astype(np.int64)
+    executables, program = np.unique(fields["executable"], return_inverse=True)
+    programs = [names.program(f"{each:.0f}" if each > 0 else "") for each in executables.tolist()]
     return PoolLines(
         fields["job"].astype(np.int64),
         microseconds(fields["submit"]),
@@ -56,38 +51,15 @@ def read_swf_lines(source: TraceFile, names: Names, *, limit: int | None) -> tup
         np.where(limit_s > 0, microseconds(np.maximum(limit_s, 0)), UNKNOWN),
         np.where(partition < 0, ANY_POOL, partition - 1),
         np.full(len(partition), names.allowed(""), dtype=np.int64),
-        _programs(names, fields["executable"]),
-    ), lines.dropped
+        np.array(programs, dtype=np.int64)[program],
+    ), dropped
 
 
-def _programs(names: Names, executable: Column) -> Whole:
-    """The programs of the executables' numbers."""
-    found, of_line = np.unique(executable, return_inverse=True)
-    numbers = [names.program(f"{each:.0f}" if each > 0 else "") for each in found.tolist()]
-    return np.array(numbers, dtype=np.int64)[of_line]
-
-
-def _require_valid(source: TraceFile, fields: Columns, names: Names, rows: Flags) -> None:
-    """Accept lines whose times are not too long and whose partition and queue are a pool and a priority.
-
-    Raises:
-        BadInput: naming the first line that is not valid.
-    """
-    pools = len(names.pools)
-    latest = f"at most {LATEST_S:g}"
+def _checks(fields: Columns, pools: int) -> Iterator[tuple[str, Flags, str]]:
+    """The fields that are checked: where they are valid, and what is valid."""
+    for time in ("submit", "run time", "requested time"):
+        yield time, fields[time] <= LATEST_S, f"at most {LATEST_S:g}"
     queue, partition = fields["queue"], fields["partition"]
-    for title, valid, wording in (
-        ("submit", fields["submit"] <= LATEST_S, latest),
-        ("run time", fields["run time"] <= LATEST_S, latest),
-        ("requested time", fields["requested time"] <= LATEST_S, latest),
-        ("queue", (queue <= MOST_PRIORITY) & (queue == np.trunc(queue)), f"a priority up to {MOST_PRIORITY}"),
-        (
-            "partition",
-            (partition != 0) & (partition <= pools) & (partition == np.trunc(partition)),
-            f"1 to {pools}, a place in the list of pools, or -1",
-        ),
-    ):
-        wrong = rows & ~valid
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise source.error(data_lines(source)[row][0], title, f"{fields[title][row]:.15g}", wording)
+    yield "queue", (queue <= MOST_PRIORITY) & (queue == np.trunc(queue)), f"a priority up to {MOST_PRIORITY}"
+    is_place = (partition != 0) & (partition <= pools) & (partition == np.trunc(partition))
+    yield "partition", is_place, f"1 to {pools}, a place in the list of pools, or -1"

@@ -5,21 +5,19 @@
 
 import math
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from slurm_sns.policies.base import Request
-from slurm_sns.sim.traces.csv_reader import CsvReader, Distinct, Number, Text
+from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.plain_numbers import joined
 from slurm_sns.sim.traces.trace import SMALLEST_MEMORY_MB
 
 #: As in --sns-program and in files of profiles.
 PROGRAM = re.compile(r"[A-Za-z0-9._+-]{1,64}\Z")
 
-REQUIRED = "job_id,submit_s,run_s,program,processes"
-OPTIONAL = "alpha"
+HEADER = "job_id,submit_s,run_s,program,processes and optionally alpha"
 CHECKS = (
     Number("job_id", 0, whole=True),
     Distinct("job_id"),
@@ -31,7 +29,8 @@ CHECKS = (
 )
 
 
-class ProgramJob(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ProgramJob:
     """A line of the trace; `alpha` is None where it gives none."""
 
     identity: int
@@ -53,8 +52,8 @@ def read_program_jobs(source: TraceFile, limit: int | None = None) -> list[Progr
     Raises:
         BadInput: naming the line and what would be valid.
     """
-    reader = CsvReader(source, REQUIRED, OPTIONAL, CHECKS, limit)
-    table = joined(reader.parts())
+    reader = CsvReader(source, HEADER, CHECKS, limit)
+    table = reader.table()
     alpha = table.get("alpha", np.full(len(table["job_id"]), np.nan)).tolist()
     columns = (
         table["job_id"].astype(np.int64).tolist(),

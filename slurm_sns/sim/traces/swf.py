@@ -8,26 +8,15 @@ A job of more processors than the largest node has cores becomes a job on n node
 Source: Feitelson, "Standard Workload Format", version 2.2, Parallel Workloads Archive.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import CORES, NodeArrays
+from slurm_sns.sim.traces.columns import LARGEST, ColumnReader, Columns, NotPlain, is_repeated, number_in, plain_columns
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.plain_numbers import (
-    LARGEST,
-    Columns,
-    NotPlain,
-    is_repeated,
-    joined,
-    number_in,
-    plain_columns,
-    plain_first,
-    plain_table,
-)
 from slurm_sns.sim.traces.trace import SMALLEST_MEMORY_MB
 from slurm_sns.sim.traces.trace_arrays import Column, RecordBuilder, TraceArrays
 
@@ -44,15 +33,53 @@ REQUESTED_TIME = {8: "requested time"}
 PARTIAL_EXECUTIONS = (2, 3, 4)
 
 
-class UsableLines(NamedTuple):
-    """Of all lines: which are whole jobs with known times and size, their processors, and how many are dropped and why.
+class SwfReader(ColumnReader):
+    """Reads the fields of `names`, which gives our names by their number in the standard minus 1."""
 
-    `rows` and `processors` have one entry per line.
-    """
+    def __init__(self, source: TraceFile, names: Mapping[int, str], limit: int | None = None) -> None:
+        """Nothing is read yet."""
+        super().__init__(source, limit)
+        self._names = names
 
-    rows: NDArray[np.bool_]
-    processors: Column
-    dropped: Mapping[str, int]
+    def _identities(self, part: Columns) -> Column:
+        # Partial executions repeat the number of the whole job.
+        return part["job"][~np.isin(part["status"], PARTIAL_EXECUTIONS)]
+
+    def _plain(self, data: bytes, limit: int | None, _: bool, /) -> Columns:
+        columns = plain_columns(data, sep=r"\s+", comment=";", names=range(FIELDS), nrows=limit, na_filter=False)
+        fields = {name: columns[at] for at, name in self._names.items()}
+        if not all((np.abs(column) <= LARGEST).all() for column in fields.values()):
+            raise NotPlain
+        return fields
+
+    def _lines(self) -> Columns:
+        name, numbered = self.source.name, data_lines(self.source)[: self.limit]
+        if not numbered:
+            raise BadInput(f"{name}: there is no job in it; valid: SWF with {FIELDS} fields per line")
+        rows = [line.split() for _, line in numbered]
+        for (number, _), row in zip(numbered, rows, strict=True):
+            if len(row) != FIELDS:
+                raise BadInput(f"{name}: line {number} has {len(row)} fields; SWF has {FIELDS}")
+        fields: Columns = {}
+        for at, title in self._names.items():
+            fields[title] = np.array([number_in(row[at]) for row in rows])
+            for wrong in np.flatnonzero(np.isnan(fields[title])).tolist():
+                raise self.source.error(numbered[wrong][0], title, f"'{rows[wrong][at][:40]}'", "a number")
+        valid = f"a number from 0 to {LARGEST:g}, negative where it is unknown"
+        for title, column in fields.items():
+            for wrong in np.flatnonzero(np.abs(column) > LARGEST).tolist():
+                raise self.source.error(numbered[wrong][0], title, f"{column[wrong]:g}", valid)
+        whole = np.flatnonzero(~np.isin(fields["status"], PARTIAL_EXECUTIONS))
+        for wrong in whole[is_repeated(fields["job"][whole])].tolist():
+            job, line = fields["job"][wrong], numbered[wrong][0]
+            raise BadInput(f"{name}: line {line}: job {job:g} is there twice; valid: each once")
+        return fields
+
+
+def data_lines(source: TraceFile) -> list[tuple[int, str]]:
+    """The lines that hold jobs, with their numbers, without comments."""
+    numbered = ((number, line.partition(";")[0]) for number, line in enumerate(source.text().splitlines(), start=1))
+    return [(number, line) for number, line in numbered if line and not line.isspace()]
 
 
 def read_swf(
@@ -71,7 +98,8 @@ def read_swf(
         BadInput: naming the line and what would be valid.
     """
     builder = RecordBuilder(node_arrays, load_factor)
-    for fields in _parts(source, COLUMNS | REQUESTED_TIME if user_estimates else COLUMNS, limit):
+    names = COLUMNS | REQUESTED_TIME if user_estimates else COLUMNS
+    for fields in SwfReader(source, names, limit).parts():
         _add(builder, fields)
     return builder.records(source.name)
 
@@ -84,96 +112,32 @@ def read_fields(source: TraceFile, more: Mapping[int, str]) -> Columns:
     Raises:
         BadInput: naming the line and what would be valid.
     """
-    return joined(_parts(source, COLUMNS | dict(more), None))
+    return SwfReader(source, COLUMNS | dict(more)).table()
 
 
-def usable_lines(fields: Columns) -> UsableLines:
-    """Tell the lines that can be simulated from the others, which are counted by reason."""
+def usable_lines(fields: Columns) -> tuple[NDArray[np.bool_], Column, Mapping[str, int]]:
+    """Which lines are whole jobs with known times and size, the processors of all, and how many are not, by reason."""
     requested, used = fields["requested processors"], fields["processors"]
     processors = np.trunc(np.where(requested > 0, requested, used))
     left = np.ones(len(processors), dtype=np.bool_)
     dropped = {}
     for reason, wrong in (
-        ("partial execution", ~_is_whole(fields)),
+        ("partial execution", np.isin(fields["status"], PARTIAL_EXECUTIONS)),
         ("unknown submit time", fields["submit"] < 0),
         ("unknown run time", fields["run time"] < 0),
         ("unknown size", processors < 1),
     ):
         dropped[reason] = int(np.count_nonzero(left & wrong))
         left &= ~wrong
-    return UsableLines(left, processors, dropped)
-
-
-def data_lines(source: TraceFile) -> list[tuple[int, str]]:
-    """The lines that hold jobs, with their numbers, without comments."""
-    numbered = ((number, line.partition(";")[0]) for number, line in enumerate(source.text().splitlines(), start=1))
-    return [(number, line) for number, line in numbered if line and not line.isspace()]
-
-
-def _parts(source: TraceFile, names: Mapping[int, str], limit: int | None) -> Iterator[Columns]:
-    """The fields by name, part by part."""
-    return plain_first(
-        lambda: _read_plain(source, names, limit),
-        lambda: _read_lines(source, names, limit),
-        lambda fields: fields["job"][_is_whole(fields)],
-    )
-
-
-def _read_plain(source: TraceFile, names: Mapping[int, str], limit: int | None) -> Iterator[Columns]:
-    """Read a file that holds only plain numbers and comments."""
-    for part in source.parts():
-        table = plain_table(part, sep=r"\s+", comment=";", names=range(FIELDS), nrows=limit, na_filter=False)
-        fields = {names[at]: column for at, column in plain_columns(table).items() if at in names}
-        if not all((np.abs(column) <= LARGEST).all() for column in fields.values()):
-            raise NotPlain
-        yield fields
-        if limit is not None:
-            limit -= len(table)
-        if limit == 0:
-            return
-
-
-def _read_lines(source: TraceFile, names: Mapping[int, str], limit: int | None) -> Columns:
-    """Read any valid file; an error names the line that is wrong."""
-    numbered = data_lines(source)[:limit]
-    if not numbered:
-        raise BadInput(f"{source.name}: there is no job in it; valid: SWF with {FIELDS} fields per line")
-    rows = []
-    for number, line in numbered:
-        rows.append(line.split())
-        if len(rows[-1]) != FIELDS:
-            raise BadInput(f"{source.name}: line {number} has {len(rows[-1])} fields; SWF has {FIELDS}")
-    fields: Columns = {}
-    for at, title in names.items():
-        cells = [row[at] for row in rows]
-        fields[title] = np.array([number_in(cell) for cell in cells])
-        for row in np.flatnonzero(np.isnan(fields[title]))[:1].tolist():
-            raise source.error(numbered[row][0], title, f"'{cells[row][:40]}'", "a number")
-    valid = f"a number from 0 to {LARGEST:g}, negative where it is unknown"
-    for title, column in fields.items():
-        for row in np.flatnonzero(np.abs(column) > LARGEST)[:1].tolist():
-            raise source.error(numbered[row][0], title, f"{column[row]:g}", valid)
-    whole = np.flatnonzero(_is_whole(fields))
-    for row in whole[is_repeated(fields["job"][whole])][:1].tolist():
-        raise BadInput(
-            f"{source.name}: line {numbered[row][0]}: job {fields['job'][row]:g} is there twice; valid: each once"
-        )
-    return fields
-
-
-def _is_whole(fields: Columns) -> NDArray[np.bool_]:
-    """Of each line: whether it is no partial execution, which repeats the number of the whole job."""
-    return ~np.isin(fields["status"], PARTIAL_EXECUTIONS)
+    return left, processors, dropped
 
 
 def _add(builder: RecordBuilder, fields: Columns) -> None:
     """Add the jobs with known times and size; the others are counted as dropped."""
-    lines = usable_lines(fields)
-    for reason, count in lines.dropped.items():
-        builder.dropped[reason] += count
+    left, processors, dropped = usable_lines(fields)
+    builder.dropped.update(dropped)
     memory_kb = np.trunc(np.where(fields["requested memory"] > 0, fields["requested memory"], fields["memory"]))
-    left = lines.rows
-    processors, memory_kb = lines.processors[left], memory_kb[left]
+    processors, memory_kb = processors[left], memory_kb[left]
     nodes = np.ceil(processors / float(builder.node_arrays.capacity[CORES].max()))
     cores = np.ceil(processors / nodes)
     builder.add(

@@ -49,9 +49,9 @@ def read_hpc2n(source: TraceFile, *, memory_floor: bool = True) -> FluidTrace:
         BadInput: naming the line and what would be valid.
     """
     fields = read_fields(source, REQUESTED_TIME)
-    lines = usable_lines(fields)
-    dropped = Counter(lines.dropped)
-    processors = lines.processors.astype(np.int64)
+    usable, all_processors, unusable = usable_lines(fields)
+    dropped = Counter(unusable)
+    processors = all_processors.astype(np.int64)
     memory_kb = processor_memory_kb(fields["requested memory"], fields["memory"])
     paired = (processors % NODE_PROCESSORS == 0) & (NODE_PROCESSORS * memory_kb < NODE_KB)
     task_processors = np.where(paired, NODE_PROCESSORS, 1)
@@ -60,8 +60,8 @@ def read_hpc2n(source: TraceFile, *, memory_floor: bool = True) -> FluidTrace:
     memory = np.maximum(task_processors * memory_kb * PARTS // NODE_KB, least)
 
     holds = (tasks <= NODES) & (memory <= PARTS)
-    dropped[TOO_LARGE] = int(np.count_nonzero(lines.rows & ~holds))
-    kept = np.flatnonzero(lines.rows & holds)
+    dropped[TOO_LARGE] = int(np.count_nonzero(usable & ~holds))
+    kept = np.flatnonzero(usable & holds)
     if not kept.size:
         raise BadInput(f"{source.name}: no job can run on {NODES} nodes; valid: SWF with run times and processors")
     submit_s = _whole(fields["submit"])

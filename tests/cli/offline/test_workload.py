@@ -106,7 +106,7 @@ def test_idcp_writes_jobs_with_pools_and_priorities_and_the_site(tmp_path, endin
     site, trace = idcp(0.005, 2, 3)
     read = read_site(str(nodes))
     assert (read.pools, read.nodes.names) == (site.pools, site.nodes.names)
-    again = read_pool_trace(str(jobs), read)
+    again = read_pool_trace(str(jobs), read)[0]
     for name in ("submit", "run", "cores", "memory_mb", "pool", "priority", "limit"):
         assert np.array_equal(getattr(again, name), getattr(trace, name)), name
 

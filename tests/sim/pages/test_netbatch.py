@@ -54,7 +54,7 @@ from slurm_sns.sim.pages.netbatch_workload import run as workload
 from slurm_sns.sim.pages.page import PageResults, folder_of, write
 from slurm_sns.sim.pages.running import Options, WorkerProcesses
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.traces.files import read_text
+from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
 from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, VARIANT_BETAS, WAITS_S
 from slurm_sns.sim.workloads.netbatch_variants import VARIANTS
@@ -156,7 +156,7 @@ def test_the_page_of_the_load_keeps_its_rows_beside_it(tmp_path, monkeypatch):
     monkeypatch.setattr(load, "QUICK_DAYS", 0.2)
     monkeypatch.setattr(load, "QUICK_BETAS", (0.8, 0.58))
     load.run(Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1)), DATA)
-    rows = read_text(str(tmp_path / "page" / ROWS)).splitlines()
+    rows = TraceFile.of(str(tmp_path / "page" / ROWS)).text().splitlines()
     assert len(rows) == 4 * 2 * len(POLICIES) * 2
 
 
@@ -625,7 +625,7 @@ def test_a_later_run_goes_on_from_the_rows_beside_the_page(tmp_path):
 
     first, second = options("one", False), options("two", True)
     run_with_rows(first, [of(first)])
-    rows = read_text(str(tmp_path / "page" / ROWS))
+    rows = TraceFile.of(str(tmp_path / "page" / ROWS)).text()
     assert len(rows.splitlines()) == 4
     write_pieces(tmp_path / "page" / ROWS, rows.splitlines(keepends=True)[:-1])
 
@@ -633,7 +633,7 @@ def test_a_later_run_goes_on_from_the_rows_beside_the_page(tmp_path):
     run_with_rows(replace(second, report=lambda *counts: done.append(counts)), [of(second)])
 
     assert done == [(0, 1), (1, 1)]
-    again = [json.loads(line) for line in read_text(str(tmp_path / "page" / ROWS)).splitlines()]
+    again = [json.loads(line) for line in TraceFile.of(str(tmp_path / "page" / ROWS)).text().splitlines()]
     for row, known in zip(again, map(json.loads, rows.splitlines()), strict=True):
         assert {**row["result"], "wall_s": 0} == {**known["result"], "wall_s": 0}
 

@@ -33,7 +33,7 @@ def trace(write, site):
     jobs = (
         "1,0,300,1,2,A,0\n2,0,200,1,2,B,0\n3,100,150,2,4,A,1\n4,400,900,1,2,A,0\n5,460,400,2,4,A,1\n6,1000,100,2,4,B,1"
     )
-    return read_pool_trace(write("t.csv", f"job_id,submit_s,run_s,cores,mem_gb,pool,priority\n{jobs}\n"), site)
+    return read_pool_trace(write("t.csv", f"job_id,submit_s,run_s,cores,mem_gb,pool,priority\n{jobs}\n"), site)[0]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.sim.traces.files import read_text
+from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import read_nodes
 from slurm_sns.sim.traces.read_trace import read_records
 
@@ -126,11 +126,11 @@ def test_a_file_that_is_not_text_is_refused(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
 
     with pytest.raises(BadInput, match=words):
-        read_text(str(tmp_path / name))
+        TraceFile.of(str(tmp_path / name)).text()
 
 
 def test_a_missing_file_and_a_directory_cannot_be_read(tmp_path):
     with pytest.raises(BadInput, match="cannot be read \\(No such file"):
-        read_text(str(tmp_path / "none"))
+        TraceFile.of(str(tmp_path / "none"))
     with pytest.raises(BadInput, match="cannot be read \\(Is a directory"):
-        read_text(str(tmp_path))
+        TraceFile.of(str(tmp_path))

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 
 from slurm_sns.errors import BadInput
 from slurm_sns.sim.traces import files, jobs_csv, swf
-from slurm_sns.sim.traces.csv_reader import CsvReader
+from slurm_sns.sim.traces.columns import CsvReader, NotPlain
 from slurm_sns.sim.traces.nodes_csv import read_nodes
-from slurm_sns.sim.traces.plain_numbers import NotPlain
 
 NUMBERS = st.sampled_from(["0", "1", "2", "7", "4", "10", "-1", "+3", "1.5", "0.1", "2.0", ".5", "3."])
 ODD = st.sampled_from(["1e2", "nan", "x", "", "1_0", "1234567890123456", "1.2.3", "-", " 4"]) | st.sampled_from(
@@ -28,8 +27,8 @@ def outcome(read, pool, text: str, plainly: bool):
     source = files.TraceFile("trace", text.encode())
     with pytest.MonkeyPatch.context() as patch:
         if plainly:
-            for reader in (CsvReader, swf):
-                patch.setattr(reader, "_read_plain", refuse)
+            for reader in (CsvReader, swf.SwfReader):
+                patch.setattr(reader, "_plain", refuse)
         try:
             records = read(source, pool)
         except BadInput as problem:

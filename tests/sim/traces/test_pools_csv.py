@@ -7,11 +7,10 @@ import pytest
 
 from slurm_sns.errors import BadInput
 from slurm_sns.sim.traces import pool_lines
-from slurm_sns.sim.traces.csv_reader import CsvReader
+from slurm_sns.sim.traces.columns import CsvReader, NotPlain
 from slurm_sns.sim.traces.nodes_csv import read_nodes, read_site
-from slurm_sns.sim.traces.plain_numbers import NotPlain
 from slurm_sns.sim.traces.pool_trace import ANY_POOL
-from slurm_sns.sim.traces.pools_csv import has_pools, read_and_count_unsorted, read_pool_trace
+from slurm_sns.sim.traces.pools_csv import has_pools, read_pool_trace
 
 NODES = "name,cores,mem_gb,pool\nb1,4,8,B\na1,2,8,A\nb2,2,16,B\n"
 HEADER = "job_id,submit_s,run_s,cores,mem_gb,pool,priority"
@@ -26,7 +25,7 @@ def site(write):
 @pytest.fixture
 def read(write, site):
     def read(*lines: str, header: str = HEADER, name: str = "t.csv", **options):
-        return read_pool_trace(write(name, "\n".join([header, *lines]) + "\n"), site, **options)
+        return read_pool_trace(write(name, "\n".join([header, *lines]) + "\n"), site, **options)[0]
 
     return read
 
@@ -102,7 +101,7 @@ def test_memory_has_no_minimum_and_is_rounded_up_to_mib(read):
 
 def test_jobs_are_in_submit_order_and_those_of_one_moment_in_that_of_the_file(write, site):
     name = write("t.csv", f"{HEADER}\n3,20,1,1,1,A,0\n2,5,1,1,1,A,0\n1,5,1,1,1,A,0\n")
-    trace, unsorted = read_and_count_unsorted(name, site)
+    trace, unsorted = read_pool_trace(name, site)
     assert trace.identity.tolist() == [2, 1, 3]
     assert unsorted == 2
 
@@ -184,14 +183,14 @@ ODD_LINES = {
 def test_the_strict_reader_reads_the_same(read, mocker, line):
     lines = ("3,1,5,1,1,B,0,B+A,,b", "2,2,5,1,1,,0,B,8,a", line)
     plain = read(*lines, header=LONG_HEADER)
-    mocker.patch.object(CsvReader, "_read_plain", side_effect=NotPlain)
+    mocker.patch.object(CsvReader, "_plain", side_effect=NotPlain)
     assert same(read(*lines, header=LONG_HEADER), plain)
 
 
 def test_a_large_file_is_read_in_parts(read, mocker):
     lines = [f"{at},{at // 3},{1 + at % 7},1,1,{'AB '[at % 3].strip()},0,,,p{(7 * at) % 11}" for at in range(3000)]
     whole = read(*lines, header=LONG_HEADER)
-    strict = mocker.patch.object(CsvReader, "_read_lines")
+    strict = mocker.patch.object(CsvReader, "_lines")
     mocker.patch("slurm_sns.sim.traces.files.PART_BYTES", 1000)
     assert same(read(*lines, header=LONG_HEADER), whole)
     assert read(*lines, header=LONG_HEADER, limit=1234).identity.tolist() == whole.identity[:1234].tolist()
@@ -293,7 +292,7 @@ def swf(job: int, **fields: int) -> str:
 @pytest.fixture
 def read_swf(write, site):
     def read_swf(*lines: str, **options):
-        return read_pool_trace(write("t.swf", "\n".join(["; Version: 2.2", "", *lines]) + "\n"), site, **options)
+        return read_pool_trace(write("t.swf", "\n".join(["; Version: 2.2", "", *lines]) + "\n"), site, **options)[0]
 
     return read_swf
 

@@ -5,8 +5,8 @@ import pytest
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.sim.traces import swf
+from slurm_sns.sim.traces.columns import NotPlain
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.plain_numbers import NotPlain
 from slurm_sns.sim.traces.read_trace import read_records
 
 KB = 1024
@@ -123,7 +123,7 @@ LIMITED = "7 0 -1 60 1 -1 -1 1 3600 -1 1 1 1 -1 1 -1 -1 -1\n"
 @pytest.mark.parametrize("plainly", [True, False])
 def test_further_fields_are_read_by_both_readers(plainly, monkeypatch):
     if not plainly:
-        monkeypatch.setattr(swf, "_read_plain", refuse)
+        monkeypatch.setattr(swf.SwfReader, "_plain", refuse)
     fields = swf.read_fields(TraceFile("t", ("; a comment\n" + LIMITED + line(job=8)).encode()), {8: "requested time"})
 
     assert fields["requested time"].tolist() == [3600, -1]

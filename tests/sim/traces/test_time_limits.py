@@ -5,7 +5,7 @@ import pytest
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.traces import swf
-from slurm_sns.sim.traces.plain_numbers import NotPlain
+from slurm_sns.sim.traces.columns import NotPlain
 from slurm_sns.sim.traces.program_trace import TraceReader
 from slurm_sns.sim.traces.read_trace import read_records
 
@@ -27,7 +27,7 @@ def expected(trace) -> list[float | None]:
 @pytest.mark.parametrize("plainly", [True, False])
 def test_user_estimates_are_the_time_limits(plainly, write, small_pool, monkeypatch):
     if not plainly:
-        monkeypatch.setattr(swf, "_read_plain", refuse)
+        monkeypatch.setattr(swf.SwfReader, "_plain", refuse)
 
     records = read_records(write("t.swf", SWF), small_pool, user_estimates=True)
     assert expected(records.trace()) == [3600, 31, None, None]

@@ -311,7 +311,7 @@ def test_a_trace_is_read_back_from_csv_as_it_was_generated(tmp_path):
     assert (read.nodes.names, read.pools) == (site.nodes.names, site.pools)
     assert np.array_equal(read.pool_of, site.pool_of)
     assert np.array_equal(read.nodes.capacity, site.nodes.capacity)
-    again = read_pool_trace(str(tmp_path / "jobs.csv"), read)
+    again = read_pool_trace(str(tmp_path / "jobs.csv"), read)[0]
     for name in ("identity", "submit", "run", "cores", "memory_mb", "priority", "pool", "limit", "ticks_per_s"):
         assert np.array_equal(getattr(again, name), getattr(trace, name)), name
     assert np.array_equal(again.allowed_sets[again.allowed], trace.allowed_sets[trace.allowed])
@@ -374,7 +374,7 @@ def test_swf_has_the_pool_as_partition_the_priority_as_queue_and_the_program_as_
 def test_a_trace_is_read_back_from_swf_but_for_the_allowed_pools(tmp_path):
     site, trace, *_ = burst_fortnight(0.002, 1)
     write_pieces(tmp_path / "jobs.swf", pool_swf_lines(site, trace, []))
-    again = read_pool_trace(str(tmp_path / "jobs.swf"), site)
+    again = read_pool_trace(str(tmp_path / "jobs.swf"), site)[0]
     for name in ("identity", "submit", "run", "cores", "memory_mb", "priority", "pool", "limit"):
         assert np.array_equal(getattr(again, name), getattr(trace, name)), name
     assert again.allowed_sets.all()
