@@ -13,20 +13,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.sim.traces.files import TraceFile
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: The largest time, amount or job number: all stay exact in a float and far from the limits of 64-bit integers.
 LARGEST = 10**12
 FIRST_DATA_LINE = 2
-#: Since 3.1 pandas always reads the nearest float.
-EXACT = {} if tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1) else {"float_precision": "round_trip"}
 
 Flags = NDArray[np.bool_]
 #: Columns by name, with one entry per line.
@@ -184,10 +184,14 @@ class CsvReader(ColumnReader):
             raise NotPlain
         texts = {name: object for name in self._names if name in self._texts}
         gaps = {"na_filter": bool(self._gaps), "na_values": self._gaps, "keep_default_na": False}
-        columns = plain_columns(data, names=self._names, skip_blank_lines=False, dtype=texts, **gaps)
-        for name in texts:
-            codes, different = pd.factorize(columns[name])
-            columns[name] = self._places(name, different.tolist())[codes]
+        table = plain_table(data, texts, names=self._names, skip_blank_lines=False, **gaps)
+        columns: Columns = {}
+        for name in self._names:
+            if name in texts:
+                codes, different = table[name].factorize()
+                columns[name] = self._places(name, [str(text) for text in different])[codes]
+            else:
+                columns[name] = np.asarray(table[name], np.float64)
         if any(self._wrong(columns)):
             raise NotPlain
         return columns
@@ -260,23 +264,27 @@ def _names(header: str) -> list[str]:
     return [name.strip() for name in header.split(",")]
 
 
-def plain_columns(data: bytes, *, dtype: Mapping[Any, Any] | None = None, **options: Any) -> dict[Any, NDArray[Any]]:
-    """The columns of lines without a header, numbers unless `dtype` says something else; `options` are those of pandas.
+def plain_table(data: bytes, texts: Mapping[Any, Any], **options: Any) -> "pd.DataFrame":
+    """Lines without a header as a table of numbers, with `texts` as objects; `options` are those of pandas.
 
     Raises:
         NotPlain: pandas cannot read it, or a column is not of numbers.
     """
-    options |= {"header": None, "index_col": False, "quoting": csv.QUOTE_NONE, "low_memory": False, **EXACT}
+    import pandas as pd  # noqa: PLC0415 - half a second, which writing a workload does not need
+
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+        options["float_precision"] = "round_trip"  # later versions always read the nearest float
+    options |= {"header": None, "index_col": False, "quoting": csv.QUOTE_NONE, "low_memory": False}
     with warnings.catch_warnings():
         # pandas warns of a first line with too many fields, and refuses a later one.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            table: pd.DataFrame = pd.read_csv(io.BytesIO(data), dtype=dtype, **options)
+            table: pd.DataFrame = pd.read_csv(io.BytesIO(data), dtype=texts, **options)
         except (ValueError, pd.errors.ParserWarning):
             raise NotPlain from None
-    if len(table) and any(kind.kind not in "iuf" for name, kind in table.dtypes.items() if name not in (dtype or ())):
+    if len(table) and any(kind.kind not in "iuf" for name, kind in table.dtypes.items() if name not in texts):
         raise NotPlain
-    return {name: np.asarray(column, (dtype or {}).get(name, np.float64)) for name, column in table.items()}
+    return table
 
 
 def number_in(cell: str) -> float:
@@ -289,8 +297,9 @@ def number_in(cell: str) -> float:
 
 def is_repeated(values: Sequence[Any] | NDArray[Any]) -> Flags:
     """Of each value: whether it is there earlier, too."""
-    return pd.Series(values, dtype=object).duplicated().to_numpy()
+    first = {value: row for row, value in reversed([*enumerate(values)])}
+    return np.array([first[value] != row for row, value in enumerate(values)], np.bool_)
 
 
 def _are_distinct(numbers: NDArray[Any]) -> bool:
-    return bool((numbers[1:] > numbers[:-1]).all()) or pd.Index(numbers).is_unique  # they mostly ascend
+    return bool((numbers[1:] > numbers[:-1]).all()) or len(np.unique(numbers)) == len(numbers)  # they mostly ascend

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import CORES, NodeArrays
-from slurm_sns.sim.traces.columns import LARGEST, ColumnReader, Columns, NotPlain, is_repeated, number_in, plain_columns
+from slurm_sns.sim.traces.columns import LARGEST, ColumnReader, Columns, NotPlain, is_repeated, number_in, plain_table
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.trace import SMALLEST_MEMORY_MB
 from slurm_sns.sim.traces.trace_arrays import Column, RecordBuilder, TraceArrays
@@ -46,8 +46,8 @@ class SwfReader(ColumnReader):
         return part["job"][~np.isin(part["status"], PARTIAL_EXECUTIONS)]
 
     def _plain(self, data: bytes, limit: int | None, _: bool, /) -> Columns:
-        columns = plain_columns(data, sep=r"\s+", comment=";", names=range(FIELDS), nrows=limit, na_filter=False)
-        fields = {name: columns[at] for at, name in self._names.items()}
+        table = plain_table(data, {}, sep=r"\s+", comment=";", names=range(FIELDS), nrows=limit, na_filter=False)
+        fields = {name: np.asarray(table[at], np.float64) for at, name in self._names.items()}
         if not all((np.abs(column) <= LARGEST).all() for column in fields.values()):
             raise NotPlain
         return fields
