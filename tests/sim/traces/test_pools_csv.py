@@ -187,6 +187,10 @@ def test_the_strict_reader_reads_the_same(read, mocker, line):
     assert same(read(*lines, header=LONG_HEADER), plain)
 
 
+def test_programs_may_all_be_numbers(read):
+    assert read("1,0,5,1,1,,0,,,007", "2,0,5,1,1,,0,,,7", header=LONG_HEADER).programs == ("007", "7")
+
+
 def test_a_large_file_is_read_in_parts(read, mocker):
     lines = [f"{at},{at // 3},{1 + at % 7},1,1,{'AB '[at % 3].strip()},0,,,p{(7 * at) % 11}" for at in range(3000)]
     whole = read(*lines, header=LONG_HEADER)
