@@ -27,7 +27,7 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.pages.running import Options, ReportProgress, Workers, forget, keep, no_report
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.results.metrics import measure
-from slurm_sns.sim.traces.files import read_text
+from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
@@ -287,7 +287,7 @@ def restore(file: Path, sweeps: Sequence[Sweep]) -> None:
     """
     wanted = {(sweep.name, path.stem): path for sweep in sweeps for path in sweep.paths()}
     try:
-        for number, line in enumerate(read_text(str(file)).splitlines() if file.is_file() else (), start=1):
+        for number, line in enumerate(TraceFile.of(str(file)).text().splitlines() if file.is_file() else (), start=1):
             try:
                 row = json.loads(line)
                 path, result = wanted.get((row["sweep"], row["run"])), dict(row["result"])
