@@ -41,11 +41,11 @@ class Account(NamedTuple):
     summary: dict
 
 
-def account(trace: Path, nodes: Path, *options: str) -> Account:
-    """Run the command once."""
+def account(trace: Path, nodes: Path, *options: str, checkout: Path | None = None) -> Account:
+    """Run the command once, of another checkout if one is given."""
     began = time.perf_counter()
     command = [*SNS, str(trace), "--nodes", str(nodes), "--json", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=checkout) as process:
         output = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -176,7 +176,7 @@ class _Session:
         self._scores = scores
         self._table = KindTable(node_arrays, ROWS, weighs=rules.weighs)
         self._kinds = OncePerKind(self._table.kind)
-        self._holds: dict[int, bool] = {}
+        self._holds: dict[tuple[int, bool], bool] = {}
         self._bench: Bench | None = None
         self._room = _Room(0, 0, 0)
         self._tables = (0, 0, 0)
@@ -190,7 +190,7 @@ class _Session:
         """One pass; None as in `Kernel.run`."""
         depth = self._rules.queue_depth
         tabulated = tabulate(queue, self.node_arrays, depth, self._kinds.of)
-        if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range():
+        if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range(some_profiled):
             return None
         bench = self._bench_for(tabulated, free)
         best, ran = schedule(bench, free, tabulated.queue, some_profiled)
@@ -200,13 +200,16 @@ class _Session:
         matched = {self._rules.portfolio[at]: int(bench.matched[at]) for at in members}
         return KernelResult(cycle, self._rules.portfolio[best], matched)
 
-    def _is_in_range(self) -> bool:
-        """Whether the scores of the members' heuristics, and of those that jobs name, fit into the kernel."""
-        own = self._table.own
-        if len(own) not in self._holds:
-            used = {*self._rules.heuristics, *(NAMES[row] for row in own)}
-            self._holds[len(own)] = kernel_holds(self.node_arrays, used, self._rules.beta)
-        return self._holds[len(own)]
+    def _is_in_range(self, some_profiled: bool) -> bool:
+        """Whether the scores of the competing members, and of the heuristics that jobs name, fit into the kernel."""
+        rules, own = self._rules, self._table.own
+        key = (len(own), some_profiled)
+        if key not in self._holds:
+            left_out = () if some_profiled else rules.only_for_profiled
+            competing = (each for each in rules.portfolio if each not in left_out)
+            used = {*(rules.default_heuristic or each for each in competing), *(NAMES[row] for row in own)}
+            self._holds[key] = kernel_holds(self.node_arrays, used, rules.beta)
+        return self._holds[key]
 
     def _bench_for(self, tabulated: TabulatedQueue, free: Amounts) -> Bench:
         """The working memory of the last pass if it is large enough, otherwise a new one with spare room."""

@@ -1,4 +1,4 @@
-"""The portfolio kernel: the heuristics compete, compiled. Twin: `portfolio.Portfolio.schedule_plainly`.
+"""The portfolio kernel: the heuristics compete, compiled. Twin: `Portfolio.schedule(..., plainly=True)`.
 
 The best of several heuristics' schedules is the one with the most matches, among those the one with the smallest sum of
 slowdowns, among equal ones the first.

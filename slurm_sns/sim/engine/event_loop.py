@@ -120,7 +120,7 @@ class EventLoop(ABC):
 
     @abstractmethod
     def cycle(self, now_s: Seconds) -> CycleRecord:
-        """TraceRun one scheduling pass and carry out its decisions."""
+        """Run one scheduling pass and carry out its decisions."""
 
     def run(self, progress: Callable[[int], None] = lambda _started: None) -> SimulationOutcome:
         """Replay the whole trace; `progress` is called after each cycle with the number of jobs started.

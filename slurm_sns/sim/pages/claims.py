@@ -200,6 +200,8 @@ class PageClaims:
         texts = {name: _text(said.get(name, ""), scope) for name in _TEXTS if name != "of"}
         values = {name: _value(said.get(name), scope) for name in _VALUES}
         if (reads := said.get("reads")) is not None:
+            if isinstance(reads, dict) and len(reads) != 1:
+                raise ValueError(f"reads has {len(reads)} words; valid: one")
             name, given = next(iter(reads.items())) if isinstance(reads, dict) else (reads, None)
             if name not in self.content.readings:
                 raise ValueError(f"reading '{name}' is unknown; valid: {', '.join(self.content.readings)}")

@@ -11,9 +11,9 @@ is sought once more, outside the head job's place.
 - A job that has outlived its expected run time is expected to end at once.
 - A job that finds no place even when all running jobs have ended holds back no other: it is no head job.
 
-The head job is looked for only when a later job finds a place. With Q jobs looked at, R running and N nodes a pass
-costs O(Q + N + R), beside the searches for nodes: one for each alternative in question, and a few for each job that is
-backfilled.
+The head job is looked for only when a later job finds a place. A pass over Q jobs costs O(Q), and one search for nodes
+for each alternative in question. The head job costs O(nodes + running jobs) and a search for each expected end at which
+enough cores are free; each kind of job that would still run at the shadow time costs O(nodes) and a few searches.
 
 Source: D. Lifka, The ANL/IBM SP scheduling system, JSSPP 1995; shadow time and extra nodes as in A. Mu'alem and
 D. Feitelson, IEEE TPDS 12(6), 2001. FCFS and EASY are the baselines of Dynamic fractional resource scheduling (IPDPS

@@ -203,7 +203,7 @@ def dispatch(cluster: Cluster, cycles: Cycles, best: int, kept: int, interval_s:
 
 @compiled
 def come_again(cluster: Cluster, cycles: Cycles) -> None:
-    """TraceRun another cycle as soon as possible if this one has started a job: another member may match more now."""
+    """Run another cycle as soon as possible if this one has started a job: another member may match more now."""
     at = cluster.state[CYCLES] - 1
     if cycles.started[at] > 0:
         cluster.state[AGAIN_S] = cycles.time_s[at] + 1

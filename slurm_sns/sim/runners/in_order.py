@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.baselines.parameters import BatchParameters, EasyParameters
 from slurm_sns.policies.combined.batch import placing
+from slurm_sns.policies.placement.node_arrays import CORES
 from slurm_sns.policies.registry import REGISTRY
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.replay.backfilling_loop import EASY, EASY_EXTRA_NODES, FCFS
@@ -63,7 +64,11 @@ def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
         spread = reader.read(trace, load_factor=load_factor, limit=limit)
         records = spread.records
     if not is_compiled(node_arrays, rules, records):
-        raise BadInput(f"{nodes}: nodes are too large for --policy {asked.name}; valid: as in a cluster that exists")
+        cores = int(node_arrays.capacity[CORES].max())
+        raise BadInput(
+            f"{nodes}: {len(node_arrays.names)} nodes of up to {cores} cores, with beta {rules.beta:g}, are too large "
+            f"for --policy {asked.name}; valid: 2^19 nodes, and with cs and sns (cores + 1) * (2 + beta) below 4,398"
+        )
 
     def run(report: ReportProgress) -> Result:
         of = replay_in_order(

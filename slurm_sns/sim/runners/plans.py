@@ -1,7 +1,11 @@
-"""Any policy, by its plans."""
+"""Any policy: a portfolio as our own are, any other by its plans."""
 
+from slurm_sns.errors import BadInput
+from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.request import SimulationRequest
+from slurm_sns.sim.runners.matching import matching
+from slurm_sns.sim.runners.programs import programs
 from slurm_sns.sim.runners.replay import (
     Replay,
     ReportProgress,
@@ -15,11 +19,17 @@ from slurm_sns.sim.traces.read_trace import read_records
 
 
 def by_plans(trace: str, nodes: str, asked: SimulationRequest, load_factor: float, limit: int | None) -> Replay:
-    """Any policy: each cycle carries out its plan.
+    """A portfolio by the compiled loop; of any other policy each cycle carries out the plan.
 
     Raises:
-        BadInput: as in `matching`.
+        BadInput: as in `matching`, or an option that a policy known by its plans alone has no use for.
     """
+    if isinstance(asked.policy, Portfolio):
+        runner = matching if asked.spreading is None else programs
+        return runner(trace, nodes, asked, load_factor, limit)
+    spreading = asked.spreading
+    if spreading is not None and (spreading.profiles, spreading.learn, spreading.user_estimates) != (None, None, False):
+        raise BadInput(f"--profiles and --user-estimates go with portfolios, fcfs and easy, not with {asked.name}")
     node_arrays = read_nodes(nodes)
     require_jobs_of_nodes(trace, asked)
     records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit)

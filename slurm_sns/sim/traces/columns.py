@@ -252,7 +252,8 @@ class CsvReader(ColumnReader):
         for check in self._checks:
             findings: Findings = iter(())
             if isinstance(check, Distinct):
-                findings = iter([(is_repeated(cells[check.column]), "each value once")] if cells else ())
+                values = columns.get(check.column, cells[check.column]) if cells else ()  # 1 and 01 are one number
+                findings = iter([(is_repeated(values), "each value once")] if cells else ())
             elif check.column in columns:
                 findings = check.findings(columns[check.column], list(self._texts.get(check.column, ())))
             for wrong, valid in findings:

@@ -69,7 +69,8 @@ class TraceArrays:
         """The run times in each alternative, shape (alternatives, jobs)."""
         if self.run_s_in is not None:
             return self.run_s_in
-        return np.tile(self.run_s, (max(map(len, self.choices)), 1))
+        most = max(map(len, self.choices))
+        return self.run_s[np.newaxis] if most == 1 else np.tile(self.run_s, (most, 1))
 
     @property
     def expected_s(self) -> Moments:

@@ -200,13 +200,24 @@ def test_without_profiles_it_is_max_jobs(case, reservations, shared_ways):
 @settings(max_examples=40)
 @given(plain_snapshots(), st.integers(0, 3))
 def test_without_profiles_it_is_max_jobs_even_where_its_own_loop_runs(case, reservations):
-    """The paper's five members are given by name, so that there is no separate portfolio for jobs without profile."""
+    """The paper's five members are given by name: none of them is for profiled jobs only."""
     matching = MatchingParameters(reservations=reservations)
     policy = the_policy(matching, REPRODUCTION, portfolio=matching.portfolio)
 
     ours, theirs = policy.plan(case), max_jobs(matching).plan(case)
 
     assert (ours.starts, ours.report) == (theirs.starts, theirs.report)
+
+
+def test_a_member_that_does_not_compete_costs_no_queue_the_kernel(monkeypatch):
+    """Idlest's scores with such a beta are larger than the kernel's."""
+    monkeypatch.setattr(Portfolio, "_schedule_plainly", None)
+    policy = the_policy(MatchingParameters(), replace(REPRODUCTION, beta=1e6), portfolio=WHOLE)
+
+    plan = policy.plan(Snapshot((node("a"), node("b")), (job(1), job(2, nodes=2))))
+
+    assert [start.job_id for start in plan.starts] == [1, 2]
+    assert list(plan.report.matched) == list(PAPER_PORTFOLIO)
 
 
 def test_explain_lists_the_members_that_competed_and_no_others():

@@ -161,6 +161,7 @@ def test_a_wrong_file_is_one_line_with_the_file_and_the_entry(written, text, pro
         ("claims: [{claims: [{of: waits, low: most}]}]", "claims[0].claims[0]: 'most' is undefined"),
         ("claims: [{of: waits, reads: better}]", "claims[0]: reading 'better' is unknown; valid: "),
         ("claims: [{of: waits, printed: 3}]", "claims[0]: 'printed' is for draws; quantity 'waits' needs low"),
+        ("claims: [{of: waits, reads: {near: 1, much: 2}}]", "claims[0]: reads has 2 words; valid: one"),
         ("claims: [{use: load}]", "claims[0]: family 'load' is unknown; valid: "),
     ],
 )

@@ -63,6 +63,7 @@ def test_jobs_that_no_node_could_hold_are_dropped_and_counted(read):
         (HEADER + "1,0,,1,1\n", "line 2: run_s is ''"),
         (HEADER + "1,0,1,1,1e99\n", "line 2: mem_gb is '1e99'; valid: a number from 0 to 1e\\+12"),
         (HEADER + "1,0,1,1,1\n1,0,1,1,1\n", "line 3: job_id is '1'; valid: each value once"),
+        (HEADER + "1,0,1,1,1\n01, 0,1,1,1\n", "line 3: job_id is '01'; valid: each value once"),
         (HEADER + '1,0,1,1,"1"\n', "line 2 has a quoted field"),
         (HEADER.strip() + ",heuristic\n1,0,1,1,1,magic\n", "line 2: heuristic is 'magic'; valid: empty, first-fit"),
     ],

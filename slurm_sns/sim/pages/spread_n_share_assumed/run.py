@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from slurm_sns.policies.profile import Program, Provenance, Run
-from slurm_sns.sim.engine.spreading_policies import COMBINED, CONTENTION, CS, SNS
+from slurm_sns.sim.engine.spreading_policies import COMBINED, CS, SNS
 from slurm_sns.sim.pages import spread_n_share as sns
 from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options, Piece
+from slurm_sns.sim.request import CONTENTION
 
 #: The program whose need for ways is changed, the ways that it needs for 90 % of its performance, and the fewest ways.
 CG, CG_WAYS, FEWEST_WAYS = "cg", 10, 2

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.sim.engine.disciplines import TEXT
-from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION, SNS
+from slurm_sns.sim.engine.spreading_policies import CE, SNS
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages import spread_n_share as sns
 from slurm_sns.sim.pages.judge import Quantity
@@ -19,6 +19,7 @@ from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, bandwidth_used
 from slurm_sns.sim.progress.progress import PlacedRun
+from slurm_sns.sim.request import CONTENTION
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 
 EPISODE_S, EPISODES = 30, 60

@@ -14,7 +14,7 @@ import numpy as np
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
-from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION
+from slurm_sns.sim.engine.spreading_policies import CE
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages import spread_n_share as sns
 from slurm_sns.sim.pages.judge import interval
@@ -22,6 +22,7 @@ from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.profiling.sampled_profiles import as_profiled
 from slurm_sns.sim.progress.progress import PlacedRun
+from slurm_sns.sim.request import CONTENTION
 
 FEWEST_SEEDS = 200
 

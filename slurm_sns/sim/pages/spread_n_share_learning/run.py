@@ -18,7 +18,7 @@ from slurm_sns.policies.spread_n_share.exploration import Exploration, Explorati
 from slurm_sns.policies.spread_n_share.learning import Key
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
-from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION, CS, SNS, policy_of, progress_of
+from slurm_sns.sim.engine.spreading_policies import CE, CS, SNS, policy_of, progress_of
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages import spread_n_share as sns
 from slurm_sns.sim.pages.judge import Quantity, interval
@@ -27,6 +27,7 @@ from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.profiling.learning_cluster import Laboratory, LearningCluster, laboratory_of
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS
 from slurm_sns.sim.progress.progress import PlacedRun
+from slurm_sns.sim.request import CONTENTION
 from slurm_sns.sim.traces.program_trace import TraceReader
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import PAPER_JOBS, sequence

@@ -14,7 +14,7 @@ import numpy as np
 
 from slurm_sns.policies.profile import Run
 from slurm_sns.sim.engine.disciplines import PROTOTYPE
-from slurm_sns.sim.engine.spreading_policies import CE, CONTENTION, SNS
+from slurm_sns.sim.engine.spreading_policies import CE, SNS
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages import spread_n_share as sns
 from slurm_sns.sim.pages.judge import HOLDS, Claim, drawn, interval
@@ -22,6 +22,7 @@ from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, as_profiled, sampled
 from slurm_sns.sim.progress.phased import Phases, in_phase
+from slurm_sns.sim.request import CONTENTION
 
 #: How long one number of ways is sampled (section 5.1).
 SAMPLE_S = 5

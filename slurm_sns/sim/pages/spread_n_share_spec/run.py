@@ -17,11 +17,11 @@ import numpy as np
 
 from slurm_sns.model import Resources
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
-from slurm_sns.sim.engine.spreading_policies import CONTENTION
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options, Piece, shared_file
 from slurm_sns.sim.pages.spread_n_share import POLICIES, Kept, Sequences, cluster, quantities, run_all, table
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
+from slurm_sns.sim.request import CONTENTION
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 
 CURVES, CO_RUNS = ("profiles", "spec-way-curves.csv"), ("profiles", "corun-measurements.csv")
