@@ -9,6 +9,7 @@ from cluster import Cluster
 
 #: A pass-through job.
 WIDE = "-p main -N4 --exclusive -t 1 --comment sns:off"
+KEPT = "kept for jobs of Slurm's own"
 
 
 @pytest.fixture(params=["with slurm_sns", "Slurm alone"])
@@ -48,8 +49,10 @@ def test_a_wide_job_that_slurm_will_start_within_its_window_is_not_held_up(clust
     cluster.wait_for("it waits for nodes", lambda: cluster.fields(wide)["Reason"] == "Resources")
     short, long = cluster.submit_all([("-n1 -t 1", "sleep 30"), ("-n1 -t 60", "sleep 1")])
     until_running(cluster, short)
-    reasons = {row["job_id"]: row["reason"] for row in cluster.queue()}
-    assert "kept for jobs of Slurm's own" in reasons[long]
+    cluster.wait_for(
+        "the long job waits for the wide one",
+        lambda: any(row["job_id"] == long and KEPT in row["reason"] for row in cluster.queue()),
+    )
     cluster.run(f"scancel {held} {short}")
     cluster.wait_for_end([wide, long])
     wide_began, long_began = (cluster.fields(number)["StartTime"] for number in (wide, long))

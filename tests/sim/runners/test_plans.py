@@ -13,7 +13,7 @@ from slurm_sns.sim.request import SimulationRequest, SpreadingRequest
 from slurm_sns.sim.runners.plans import by_plans
 
 NODES = "name,cores,mem_gb\nn0,2,4\n"
-#: A small job always runs until 60; the large one needs both cores.
+#: Small jobs run until 70; the large one needs both cores, which are free at 30 if they are kept for it.
 JOBS = (
     "job_id,submit_s,run_s,cores,mem_gb\n" + "".join(f"{at},{10 * at},20,1,1\n" for at in range(1, 6)) + "9,11,10,2,1\n"
 )
@@ -45,7 +45,7 @@ def test_a_portfolio_heeds_the_age_limit(tmp_path):
     policy = max_jobs(MatchingParameters(reservations=0))
 
     assert written(tmp_path, asked(policy))["9"] == "70"
-    assert written(tmp_path, asked(policy, age_limit_s=5))["9"] == "40"
+    assert written(tmp_path, asked(policy, age_limit_s=5))["9"] == "30"
 
 
 def test_a_policy_known_by_its_plans_has_no_use_for_profiles(tmp_path):
