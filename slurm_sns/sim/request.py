@@ -13,6 +13,7 @@ from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 
 #: The progress models: the paper's own, and contention, where neighbours slow a job down.
 AUTHORS, CONTENTION = "authors", "contention"
+MODELS = (AUTHORS, CONTENTION)
 
 _Parameters = TypeVar("_Parameters")
 

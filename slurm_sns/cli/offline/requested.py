@@ -18,8 +18,6 @@ _Parameters = TypeVar("_Parameters")
 
 #: `--policy HEURISTIC` means this policy with a portfolio of that one heuristic.
 MAX_JOBS = "max-jobs"
-#: The progress models, as in `sim.request`, which a command does not load for its checks.
-PROGRESS = ("authors", "contention")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +36,8 @@ class SpreadingOptions:
         Raises:
             BadInput: an option goes with other policies only, or its value is not valid; the message says what is.
         """
+        from slurm_sns.sim.request import MODELS
+
         spreading = _names(lambda each: each.geometry is not GeometryChoice.OWN)
         for name in ("profiles", "progress"):
             if getattr(self, name) is not None and policy.geometry is GeometryChoice.OWN:
@@ -45,8 +45,8 @@ class SpreadingOptions:
         if self.user_estimates and not policy.plans_by_run_times:
             planning = _names(lambda each: each.plans_by_run_times)
             raise BadInput(f"--user-estimates goes with --policy {planning}, not with {called}")
-        if self.progress not in (None, *PROGRESS):
-            raise BadInput(f"--progress is '{self.progress}'; valid: {', '.join(PROGRESS)}")
+        if self.progress not in (None, *MODELS):
+            raise BadInput(f"--progress is '{self.progress}'; valid: {', '.join(MODELS)}")
         if self.learn is None:
             return
         if policy.geometry is not GeometryChoice.BY_PROFILE:

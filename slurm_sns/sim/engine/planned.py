@@ -19,7 +19,6 @@ from slurm_sns.model import (
     Action,
     ActiveJob,
     ActiveState,
-    Alternative,
     Job,
     JobPool,
     Node,
@@ -70,16 +69,14 @@ class PlannedSimulation(EventLoop):
         requeue_cost_s: Seconds = 0,
         keeps_work: bool = False,
         keeps_plans: bool = False,
-        run_time: Callable[[Job, Alternative], Seconds] | None = None,
     ) -> None:
         """Start without jobs.
 
         `may_restart` says which jobs may be requeued, `penalty_s` is the rescheduling penalty. A requeue loses the
-        job's work unless `keeps_work`, and lengthens its run by `requeue_cost_s`. `run_time` gives a job's run time in
-        an alternative; if it is None, each job runs as long as the trace says.
+        job's work unless `keeps_work`, and lengthens its run by `requeue_cost_s`.
         """
         run_s = {each.job.id: each.run_s for each in trace.jobs}
-        self._shared = Shared(run_time or (lambda job, _alternative: run_s[job.id]))
+        self._shared = Shared(lambda job, _alternative: run_s[job.id])
         super().__init__(trace, self._shared, interval_s)
         self._policy = policy
         self._pools = pools

@@ -10,11 +10,9 @@ from slurm_sns.sim.progress.authors_model import AuthorsModel
 from slurm_sns.sim.progress.contended import Contended
 from slurm_sns.sim.progress.phased import Phased, Phases
 from slurm_sns.sim.progress.progress import Fixed, Progress
-from slurm_sns.sim.request import AUTHORS, CONTENTION
+from slurm_sns.sim.request import AUTHORS
 
 CE, CS, SNS, COMBINED = "ce", "cs", "sns", "combined"
-#: The progress models: the one of the paper's own simulation, and one in which neighbours slow each other down.
-MODELS = (AUTHORS, CONTENTION)
 
 
 def policy_of(

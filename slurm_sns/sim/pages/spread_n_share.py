@@ -28,11 +28,12 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION, SpreadingParameters
 from slurm_sns.sim.engine.disciplines import TEXT, queue_depth_of, simulation_of
 from slurm_sns.sim.engine.prototype_scales import PROTOTYPE_SCALES, prototype_alternatives
-from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, CS, MODELS, SNS, policy_of, progress_of
+from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, CS, SNS, policy_of, progress_of
 from slurm_sns.sim.pages.judge import Draws, Quantity, drawn, found_of
 from slurm_sns.sim.pages.page import DataTable
 from slurm_sns.sim.progress.phased import Phases
 from slurm_sns.sim.progress.progress import PlacedRun
+from slurm_sns.sim.request import MODELS
 from slurm_sns.sim.traces.program_trace import TraceReader
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import TestProgram, jobs_of, population, sequence

@@ -20,7 +20,7 @@ from slurm_sns.sim.traces.files import TraceFile, header_of
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, can_run
 from slurm_sns.sim.traces.nodes_csv import MOST_NODES
 from slurm_sns.sim.traces.read_trace import read_records
-from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE
+from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE, no_job_left
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 
 #: A hundred years: moments are exact to nanoseconds in a replay.
@@ -152,7 +152,7 @@ def _of_table(name: str, node_arrays: NodeArrays, load_factor: float, limit: int
     )
     fits = can_run(node_arrays, trace)
     if not fits.any():
-        raise BadInput(f"{name}: no job can run on these nodes: {len(fits)} {TOO_LARGE}")
+        raise no_job_left(name, {TOO_LARGE: len(fits)})
     dropped = Counter({TOO_LARGE: int((~fits).sum())})
     earlier = np.maximum.accumulate(submit_s) > submit_s
     return replace(_only(trace, np.flatnonzero(fits)), dropped=dict(+dropped)), int(earlier.sum())

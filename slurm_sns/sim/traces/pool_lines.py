@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
 from slurm_sns.sim.traces.pool_trace import ANY_POOL, Flags, PoolTrace, TraceSite
-from slurm_sns.sim.traces.trace import half_up
+from slurm_sns.sim.traces.trace import counted, half_up, no_job_left
 
 Whole = NDArray[np.int64]
 Column = NDArray[np.float64]
@@ -122,10 +122,8 @@ def trace_of(
     """
     fits = _fits(lines, names, site)
     counts = {**dropped, TOO_LARGE_FOR_POOLS: len(fits) - int(np.count_nonzero(fits))}
-    counts = {reason: count for reason, count in sorted(counts.items()) if count}
     if not fits.any():
-        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items()) or "it has none"
-        raise BadInput(f"{names.file}: no job can run on these nodes: {reasons}")
+        raise no_job_left(names.file, counts)
     ticks_per_s = _unit(lines)
     us_per_tick = MICROSECONDS // ticks_per_s
     submit = _scaled(names.file, lines.submit_us // us_per_tick, load_factor, ticks_per_s)
@@ -147,7 +145,7 @@ def trace_of(
         kept.program.astype(np.int32),
         tuple(names.programs),
         ticks_per_s,
-        counts,
+        counted(counts),
     )
     return trace, unsorted
 

@@ -11,11 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.job_size import fits_ever
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
-from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE, Trace, TraceJob, half_up
+from slurm_sns.sim.traces.trace import (
+    SHORTEST_RUN_S,
+    SMALLEST_MEMORY_MB,
+    TOO_LARGE,
+    Trace,
+    TraceJob,
+    counted,
+    half_up,
+    no_job_left,
+)
 
 Integers = NDArray[np.int64]
 Column = NDArray[np.float64]
@@ -164,10 +172,9 @@ class RecordBuilder:
             BadInput: no job is left.
         """
         columns = [np.concatenate(parts) for parts in zip(*self._parts, strict=True)] if self._parts else []
-        dropped = {reason: count for reason, count in sorted(self.dropped.items()) if count}
+        dropped = counted(self.dropped)
         if not columns or not len(columns[0]):
-            reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.items()) or "it has none"
-            raise BadInput(f"{name}: no job can run on these nodes: {reasons}")
+            raise no_job_left(name, dropped)
         self._parts.clear()
         submit_s = columns[1]
         unsorted = int(np.count_nonzero(submit_s < np.maximum.accumulate(submit_s)))
@@ -259,10 +266,8 @@ def of_kinds(
     possible = np.array([fits_ever(node_arrays, first) for first, *_ in choices], np.bool_)
     kept = possible[kind] if len(kind) else np.zeros(0, np.bool_)
     dropped[TOO_LARGE] += int(len(kept) - np.count_nonzero(kept))
-    reasons = {reason: count for reason, count in sorted(dropped.items()) if count}
     if not kept.any():
-        told = ", ".join(f"{count} {reason}" for reason, count in reasons.items()) or "it has none"
-        raise BadInput(f"{name}: no job can run on these nodes: {told}")
+        raise no_job_left(name, dropped)
     arrivals = _arrivals(submit_s, load_factor)
     rows = np.flatnonzero(kept)
     rows = rows[np.argsort(arrivals[rows], kind="stable")]
@@ -277,7 +282,7 @@ def of_kinds(
         np.zeros(len(rows), np.int32),
         [(first.nodes, first.demand.cores, first.demand.memory_mb, "") for first, *_ in choices],
         [""],
-        reasons,
+        counted(dropped),
         given_choices=choices,
         run_s_in=np.ascontiguousarray(_whole_seconds(run_s * factors[:, kind])),
     )

@@ -14,7 +14,7 @@ from slurm_sns.policies.profile import Provenance
 from slurm_sns.policies.spread_n_share.classify import ProgramClass
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
 from slurm_sns.sim.engine.disciplines import TEXT
-from slurm_sns.sim.engine.spreading_policies import CE, CS, MODELS, SNS
+from slurm_sns.sim.engine.spreading_policies import CE, CS, SNS
 from slurm_sns.sim.pages.claims import PageClaims
 from slurm_sns.sim.pages.judge import FAILS, HOLDS, INPUT, UNDECIDED, drawn
 from slurm_sns.sim.pages.page import folder_of, reproduce
@@ -45,7 +45,7 @@ from slurm_sns.sim.pages.spread_n_share_scale import run as scale
 from slurm_sns.sim.pages.spread_n_share_spec import run as spec
 from slurm_sns.sim.pages.spread_n_share_throughput import run as throughput
 from slurm_sns.sim.profiling.sampled_profiles import as_profiled, sampled
-from slurm_sns.sim.request import AUTHORS, CONTENTION
+from slurm_sns.sim.request import AUTHORS, CONTENTION, MODELS
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.sequences import (
     PAPER_RATIOS,

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from slurm_sns.sim.engine.spreading_policies import CE, MODELS, SNS
+from slurm_sns.sim.engine.spreading_policies import CE, SNS
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.pages.spread_n_share import cluster, place
-from slurm_sns.sim.request import CONTENTION
+from slurm_sns.sim.request import CONTENTION, MODELS
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 
 PROCESSES, CE_NODES, SNS_NODES = 16, 3, 2

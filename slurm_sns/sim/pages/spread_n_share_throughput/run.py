@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.sim.engine.disciplines import TEXT
-from slurm_sns.sim.engine.spreading_policies import CE, CS, MODELS, SNS
+from slurm_sns.sim.engine.spreading_policies import CE, CS, SNS
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages import spread_n_share as sns
 from slurm_sns.sim.pages.judge import Quantity, drawn
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options, Piece
-from slurm_sns.sim.request import AUTHORS, CONTENTION
+from slurm_sns.sim.request import AUTHORS, CONTENTION, MODELS
 from slurm_sns.sim.workloads.sequences import jobs_of, scaling_ratio, sequence
 
 QUICK_SEQUENCES, FEWEST_SEQUENCES = 2 * sns.BLOCK, 10 * sns.BLOCK
