@@ -8,12 +8,13 @@ begun.
 
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, insert, inspect, make_url, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from slurm_sns.errors import BadInput, Unreachable
@@ -31,9 +32,9 @@ _REMEDIES = {
     "disk I/O error": "make room there, or check the disk",
 }
 
-#: Errors that SQLite's busy_timeout does not prevent pass quickly, so trying again helps. An example: several processes
-#: switch a new file to WAL.
-ATTEMPTS = 7
+#: SQLite's busy_timeout does not cover every lock: a process that switches a new file to WAL, or closes it as the last
+#: one, makes the others fail at once. Such a lock passes quickly, so they wait so long and try again.
+WAITS_S = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
 #: The lock under which tables are made: its name on MariaDB, its number on PostgreSQL (any that others do not use).
 LOCK_NAME, LOCK_NUMBER = "slurm_sns upgrade", 7_386_001
 #: The longest wait for that lock.
@@ -76,11 +77,11 @@ def in_words(problem: SQLAlchemyError) -> str:
 
 def _have_tables(engine: Engine) -> None:
     """Make the tables of an empty database. One that has them is only read."""
-    for _ in range(ATTEMPTS - 1):
+    for wait_s in WAITS_S:
         try:
             return _make_if_empty(engine)
-        except SQLAlchemyError:
-            continue
+        except OperationalError:
+            time.sleep(wait_s)
     return _make_if_empty(engine)
 
 

@@ -4,10 +4,13 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pytest_mock import MockerFixture
 from sqlalchemy import inspect
 
 from slurm_sns.errors import Unreachable
@@ -106,6 +109,18 @@ def test_several_processes_may_open_a_new_database_at_once(path: Path) -> None:
     opening = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
     assert [each.communicate()[1] for each in opening] == [""] * 3
     assert [each.returncode for each in opening] == [0] * 3
+    assert opened(path).load() == {}
+
+
+def test_a_lock_that_sqlite_does_not_wait_for_is_waited_for(path: Path, mocker: MockerFixture) -> None:
+    free_at, connect = time.monotonic() + 0.3, sqlite3.connect
+
+    def connected(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        if time.monotonic() < free_at:
+            raise sqlite3.OperationalError("database is locked")
+        return connect(*arguments, **options)
+
+    mocker.patch("sqlite3.dbapi2.connect", connected)
     assert opened(path).load() == {}
 
 
