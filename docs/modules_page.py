@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "slurm_sns"
+PACKAGES = (ROOT / "slurm_sns", ROOT / "docs" / "science" / "sns_reproductions")
 PAGE = ROOT / "docs" / "modules.md"
 
 HEAD = """\
@@ -30,7 +30,7 @@ def classes(tree: ast.Module) -> list[str]:
 def lines() -> Iterator[str]:
     """The page, line by line: a table for each package, the outermost first."""
     yield HEAD
-    for folder in sorted(path.parent for path in PACKAGE.rglob("__init__.py")):
+    for folder in [init.parent for package in PACKAGES for init in sorted(package.rglob("__init__.py"))]:
         tree = ast.parse((folder / "__init__.py").read_text())
         yield f"## {folder.relative_to(ROOT).as_posix()}/\n\n{first_line(tree)}.\n"
         modules = [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MODULES = sorted((ROOT / "slurm_sns").rglob("*.py"))
+MODULES = sorted([*(ROOT / "slurm_sns").rglob("*.py"), *(ROOT / "docs" / "science").rglob("*.py")])
 
 
 def classes(path: Path) -> list[str]:

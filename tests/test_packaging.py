@@ -99,11 +99,17 @@ def test_it_carries_every_shipped_file(wheel: Path, folder: str) -> None:
 
 
 def test_it_carries_the_claims_and_templates_of_every_page(wheel: Path) -> None:
-    paths = [path for kind in ("yaml", "j2") for path in (CHECKOUT / "slurm_sns" / "sim").rglob(f"*.{kind}")]
+    homes = {CHECKOUT: "slurm_sns/sim/pages", CHECKOUT / "docs" / "science": "sns_reproductions"}
+    names = {
+        str(path.relative_to(home))
+        for home, folder in homes.items()
+        for path in (home / folder).rglob("*")
+        if path.suffix in {".py", ".yaml", ".j2"}
+    }
     with zipfile.ZipFile(wheel) as archive:
         carried = set(archive.namelist())
-    assert paths
-    assert {f"{path.relative_to(CHECKOUT)}" for path in paths} <= carried
+    assert {"slurm_sns/sim/pages/macros.md.j2", "sns_reproductions/idcp_tables/claims.yaml"} <= names
+    assert names <= carried
 
 
 def test_it_installs_the_manual_where_man_and_the_shells_look(installed: Path) -> None:
@@ -287,6 +293,12 @@ def test_a_controller_plans(installation: Callable[[str], Installation]) -> None
         program,
         cwd=installation(CONTROLLER).home,
     )
+
+
+def test_a_simulator_makes_a_page(installation: Callable[[str], Installation]) -> None:
+    home = installation(SIMULATE)
+    home.run("sns", "reproduce", "spread-n-share-example", "--out", "page")
+    assert "Spread-n-Share" in (home.home / "page" / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_simulator_replays(installation: Callable[[str], Installation], tmp_path: Path) -> None:

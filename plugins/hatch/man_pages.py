@@ -16,7 +16,8 @@ class Manual(BuildHookInterface):  # type: ignore[type-arg,misc] # hatchling is 
         if version == "editable":
             return
         root = Path(self.root)
-        sys.path.insert(0, self.root)
+        # `sns reproduce` lists its pages.
+        sys.path[:0] = [self.root, str(root / "docs" / "science")]
         from slurm_sns.cli.manual import files  # noqa: PLC0415 - the path of the source is known only here
 
         self._folder = tempfile.TemporaryDirectory()

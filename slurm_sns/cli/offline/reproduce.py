@@ -11,15 +11,13 @@ from slurm_sns.cli.installations import SIMULATE, needs
 from slurm_sns.cli.options import AsJson
 from slurm_sns.cli.progress_bar import progress_bar
 from slurm_sns.cli.termination import terminated_as_interrupted
-from slurm_sns.errors import BadInput
+from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.sim.pages import FOLDERS, PACKAGE
 
 if TYPE_CHECKING:
     from slurm_sns.sim.pages.claims import ClaimsFile
     from slurm_sns.sim.pages.running import Workers
 
-#: Each page is a folder with claims.yaml: idcp_tables/ is idcp-tables.
-PAGES = Path(__file__).parents[2] / "sim" / "pages"
-NAMES = tuple(sorted(file.parent.name.replace("_", "-") for file in PAGES.glob("*/claims.yaml")))
 MOST_JOBS, MOST_SEEDS = 256, 10_000
 QUICK_SEEDS = 5
 #: Limits of one task of the job array. The largest task, six replays of 13 million jobs, takes minutes and 3 GB.
@@ -27,7 +25,7 @@ TASK_MINUTES, TASK_GB = 60, 4
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=", ".join(NAMES) + ".")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=", ".join(FOLDERS) + ".")],
     *,
     out: Annotated[Path, typer.Option("--out", help="Directory for the page, the figures and CSV.")],
     seeds: Annotated[
@@ -79,8 +77,10 @@ def reproduce(
 ) -> None:
     """Rerun an experiment of a paper and write figures, CSV and a page with a verdict on each claim."""
     needs("sns reproduce", SIMULATE)
-    if name not in NAMES:
-        raise BadInput(f"reproduction '{name}' is unknown; valid: {', '.join(NAMES)}")
+    if not FOLDERS:
+        raise SnsError(f"the package {PACKAGE} is missing; valid: install slurm_sns again, which brings it")
+    if name not in FOLDERS:
+        raise BadInput(f"reproduction '{name}' is unknown; valid: {', '.join(FOLDERS)}")
     from slurm_sns.sim.pages.judge import count_verdicts
     from slurm_sns.sim.pages.page import reproduce as reproduce_page
     from slurm_sns.sim.pages.running import Options, WorkerProcesses
@@ -90,7 +90,7 @@ def reproduce(
     if not slurm:
         _require_none(given)
     if hours is not None and not _content(name).keeps_rows:
-        valid = ", ".join(each for each in NAMES if _content(each).keeps_rows)
+        valid = ", ".join(each for each in FOLDERS if _content(each).keeps_rows)
         raise BadInput(f"--hours does not go with {name}; valid: {valid}")
     require_directory(out)
     workers: Workers = _array(runs or out / "runs", jobs or MOST_JOBS, given) if slurm else WorkerProcesses(jobs or 2)
@@ -120,9 +120,8 @@ def reproduce(
 def _content(name: str) -> "ClaimsFile":
     """What the page's claims.yaml says."""
     from slurm_sns.sim.pages.claims import PageClaims
-    from slurm_sns.sim.pages.page import folder_of
 
-    return PageClaims.of(folder_of(name)).content
+    return PageClaims.of(FOLDERS[name]).content
 
 
 def _array(runs: Path, tasks: int, given: dict[str, str | int | None]) -> "Workers":

@@ -1,9 +1,9 @@
 """The page of a reproduction: its folder, what its run gives, and the files that are written.
 
-A page is a folder of this package: claims.yaml (module claims), run.py with `run(Options, data) -> PageResults`, and
-page.md.j2, the text. In the text a paragraph may have several lines; the written page has each in one. Templates see
-`data` and `readings` of claims.yaml, the run's fields, `seeds`, `tables` by stem, `found(NAME)`, which is the interval
-of a quantity, and the macros of macros.md.j2.
+A page is a folder of the package sns_reproductions: claims.yaml (module claims), run.py with
+`run(Options, data) -> PageResults`, and page.md.j2, the text. In the text a paragraph may have several lines; the
+written page has each in one. Templates see `data` and `readings` of claims.yaml, the run's fields, `seeds`, `tables` by
+stem, `found(NAME)`, which is the interval of a quantity, and the macros of macros.md.j2.
 """
 
 import csv
@@ -17,12 +17,12 @@ from typing import Any
 
 import jinja2
 
+from slurm_sns.sim.pages import FOLDERS, PACKAGE
 from slurm_sns.sim.pages.claims import PageClaims
 from slurm_sns.sim.pages.judge import IDENTICAL, Claim, Interval, Quantity, count_verdicts, found_of
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.results.result_files import write_files
 
-PAGES = Path(__file__).parent
 TEMPLATE, MACROS = "page.md.j2", "macros.md.j2"
 _CLAIM_HEADER = ("where", "claim", "measure", "expected", "mean", "low", "high")
 
@@ -50,20 +50,15 @@ class PageResults:
     seeds: int | None = None
 
 
-def folder_of(name: str) -> Path:
-    """The folder of a page: that of `idcp-tables` is idcp_tables/."""
-    return PAGES / name.replace("-", "_")
-
-
 def reproduce(name: str, options: Options) -> tuple[list[Claim], int | None]:
     """Run what is missing, write the page, and return its claims and the number of seeds.
 
     Raises:
         SnsError: a file cannot be written.
     """
-    folder = folder_of(name)
+    folder = FOLDERS[name]
     page = PageClaims.of(folder)
-    run = importlib.import_module(f"{__package__}.{folder.name}.run").run
+    run = importlib.import_module(f"{PACKAGE}.{folder.name}.run").run
     results: PageResults = run(options, page.content.data)
     return write(options.out, page, results), results.seeds
 
@@ -133,7 +128,8 @@ def _numbers(claim: Claim, part: Claim) -> tuple[Any, ...]:
 
 def _rendered(template: Path, context: Mapping[str, Any]) -> str:
     language = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([template.parent, PAGES]),
+        # What pages of a paper share is beside their folders, the macros of all pages here.
+        loader=jinja2.FileSystemLoader([template.parent, template.parents[1], Path(__file__).parent]),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from slurm_sns.cli.app import app
-from slurm_sns.cli.offline.reproduce import NAMES
-from slurm_sns.errors import BadInput
+from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.sim.pages import FOLDERS
 
 
 def call(*words):
@@ -41,15 +41,15 @@ def test_a_page_is_written_with_its_figures_and_tables(tmp_path):
     assert {path.name for path in (tmp_path / "page").iterdir()} >= {"README.md", "claims.csv", "figure-3.png"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FOLDERS)
 def test_every_name_has_its_module(name):
-    assert callable(importlib.import_module(f"slurm_sns.sim.pages.{name.replace('-', '_')}.run").run)
+    assert callable(importlib.import_module(f"sns_reproductions.{name.replace('-', '_')}.run").run)
 
 
 def test_pages_are_found_by_their_folders_in_the_order_of_the_alphabet():
-    assert list(NAMES) == sorted(NAMES)
-    assert len(NAMES) == 35
-    assert {"idcp-tables", "netbatch-load", "spread-n-share-scale"} <= set(NAMES)
+    assert list(FOLDERS) == sorted(FOLDERS)
+    assert len(FOLDERS) == 35
+    assert {"idcp-tables", "netbatch-load", "spread-n-share-scale"} <= set(FOLDERS)
 
 
 def test_hours_are_for_pages_that_keep_their_rows(tmp_path):
@@ -65,6 +65,13 @@ def test_an_unknown_name_is_refused_with_those_that_are_valid(tmp_path):
     problem = call("figure-99", "--out", tmp_path).exception
     assert isinstance(problem, BadInput)
     assert "reproduction 'figure-99' is unknown; valid: dfrs-beyond, dfrs-load" in str(problem)
+
+
+def test_without_the_package_of_the_pages_one_line_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("slurm_sns.cli.offline.reproduce.FOLDERS", {})
+    problem = call("netbatch-load", "--out", tmp_path).exception
+    assert isinstance(problem, SnsError)
+    assert str(problem) == "the package sns_reproductions is missing; valid: install slurm_sns again, which brings it"
 
 
 def test_an_out_that_is_a_file_is_refused_before_any_work(tmp_path):

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
+from slurm_sns.sim.pages import FOLDERS
 from slurm_sns.sim.pages.claims import FILE, PageClaims
 from slurm_sns.sim.pages.judge import IDENTICAL, INPUT, Interval, drawn
-from slurm_sns.sim.pages.page import PAGES
-
-FOLDERS = sorted(file.parent for file in PAGES.glob(f"*/{FILE}"))
 
 
 @pytest.fixture
@@ -173,7 +171,7 @@ def test_an_entry_that_names_what_is_not_there_is_one_line_with_the_file_and_the
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", FOLDERS.values(), ids=lambda folder: folder.name)
 def test_the_file_of_every_page_can_be_read(folder):
     assert PageClaims.of(folder).content.seeds > 1
     assert (folder / "run.py").is_file()

@@ -11,9 +11,15 @@ import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
-from slurm_sns.sim.pages import dfrs
+from slurm_sns.sim.pages import FOLDERS
 from slurm_sns.sim.pages.claims import ClaimEntry, PageClaims
-from slurm_sns.sim.pages.dfrs import (
+from slurm_sns.sim.pages.judge import Interval, exactly, interval
+from slurm_sns.sim.pages.page import PageResults, reproduce, write
+from slurm_sns.sim.pages.running import Options, WorkerProcesses
+from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_NODES, offered_load, paper_trace
+from sns_reproductions import dfrs
+from sns_reproductions.dfrs import (
     ASAP_PER,
     FCFS,
     GREEDY,
@@ -27,17 +33,12 @@ from slurm_sns.sim.pages.dfrs import (
     ratio,
     replicates,
 )
-from slurm_sns.sim.pages.dfrs_load import run as load
-from slurm_sns.sim.pages.dfrs_table1 import run as table1
-from slurm_sns.sim.pages.dfrs_table2 import run as table2
-from slurm_sns.sim.pages.dfrs_time import run as compute_time
-from slurm_sns.sim.pages.judge import Interval, exactly, interval
-from slurm_sns.sim.pages.page import PageResults, folder_of, reproduce, write
-from slurm_sns.sim.pages.running import Options, WorkerProcesses
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
-from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_NODES, offered_load, paper_trace
+from sns_reproductions.dfrs_load import run as load
+from sns_reproductions.dfrs_table1 import run as table1
+from sns_reproductions.dfrs_table2 import run as table2
+from sns_reproductions.dfrs_time import run as compute_time
 
-LOAD, TABLE_1_PAGE, TABLE_2_PAGE = (PageClaims.of(folder_of(f"dfrs-{name}")) for name in ("load", "table1", "table2"))
+LOAD, TABLE_1_PAGE, TABLE_2_PAGE = (PageClaims.of(FOLDERS[f"dfrs-{name}"]) for name in ("load", "table1", "table2"))
 TABLE_1, TABLE_2 = TABLE_1_PAGE.content.data["table_1"], TABLE_2_PAGE.content.data["table_2"]
 VARIANTS = LOAD.content.data["variants"]
 SHARED = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[3].parent / "shared"))

@@ -7,11 +7,17 @@ import numpy as np
 import pytest
 
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
-from slurm_sns.sim.pages import dfrs
+from slurm_sns.sim.pages import FOLDERS
 from slurm_sns.sim.pages.claims import PageClaims
-from slurm_sns.sim.pages.dfrs import HPC2N, SCALED, Instance, units_of
-from slurm_sns.sim.pages.dfrs_beyond import run as beyond
-from slurm_sns.sim.pages.dfrs_beyond.run import (
+from slurm_sns.sim.pages.judge import FAILS, HOLDS
+from slurm_sns.sim.pages.page import write
+from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.replay.fluid_replay import SiteVariant
+from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+from sns_reproductions import dfrs
+from sns_reproductions.dfrs import HPC2N, SCALED, Instance, units_of
+from sns_reproductions.dfrs_beyond import run as beyond
+from sns_reproductions.dfrs_beyond.run import (
     ASAP_PER,
     DFRS,
     EASY,
@@ -33,13 +39,8 @@ from slurm_sns.sim.pages.dfrs_beyond.run import (
     shares_of,
     variants_of,
 )
-from slurm_sns.sim.pages.judge import FAILS, HOLDS
-from slurm_sns.sim.pages.page import folder_of, write
-from slurm_sns.sim.pages.running import Options
-from slurm_sns.sim.replay.fluid_replay import SiteVariant
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 
-PAGE = PageClaims.of(folder_of("dfrs-beyond"))
+PAGE = PageClaims.of(FOLDERS["dfrs-beyond"])
 DATA = PAGE.content.data
 EVERY = variants_of(DATA)
 GENERATIONS, UNLIKE_MEMORY = EVERY["two generations"].nodes, EVERY[UNLIKE].nodes

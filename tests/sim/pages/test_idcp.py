@@ -10,20 +10,21 @@ import pytest
 
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.rescheduling.parameters import OFF
-from slurm_sns.sim.pages import idcp
+from slurm_sns.sim.pages import FOLDERS
 from slurm_sns.sim.pages.claims import ClaimEntry, PageClaims
-from slurm_sns.sim.pages.idcp import TAILS, VARIANTS, compared, quantities, table
-from slurm_sns.sim.pages.idcp_beyond import run as beyond
-from slurm_sns.sim.pages.idcp_suspension import run as suspension
-from slurm_sns.sim.pages.idcp_tables import run as tables
 from slurm_sns.sim.pages.judge import interval
-from slurm_sns.sim.pages.page import folder_of, reproduce, write
+from slurm_sns.sim.pages.page import reproduce, write
 from slurm_sns.sim.pages.running import Options, WorkerProcesses
 from slurm_sns.sim.traces.pool_trace import TraceSite
+from sns_reproductions import idcp
+from sns_reproductions.idcp import TAILS, VARIANTS, compared, quantities, table
+from sns_reproductions.idcp_beyond import run as beyond
+from sns_reproductions.idcp_suspension import run as suspension
+from sns_reproductions.idcp_tables import run as tables
 
 SEEDS = 3
 TABLES, TAILS_PAGE, SUSPENSION, BEYOND = (
-    PageClaims.of(folder_of(f"idcp-{name}")) for name in ("tables", "tails", "suspension", "beyond")
+    PageClaims.of(FOLDERS[f"idcp-{name}"]) for name in ("tables", "tails", "suspension", "beyond")
 )
 PRINTED = TABLES.content.data["printed"]
 

@@ -11,9 +11,18 @@ import pytest
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.sim.pages import FOLDERS
 from slurm_sns.sim.pages.claims import ClaimEntry, PageClaims
 from slurm_sns.sim.pages.judge import IDENTICAL, INPUTS, Claim, Interval, count_verdicts, exactly, joint
-from slurm_sns.sim.pages.netbatch import (
+from slurm_sns.sim.pages.page import PageResults, write
+from slurm_sns.sim.pages.running import Options, WorkerProcesses
+from slurm_sns.sim.replay.trace_replay import replay
+from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
+from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, VARIANT_BETAS, WAITS_S
+from slurm_sns.sim.workloads.netbatch_variants import VARIANTS
+from slurm_sns.sim.workloads.write import write_pieces
+from sns_reproductions.netbatch import (
     METRICS,
     Results,
     Shares,
@@ -24,17 +33,17 @@ from slurm_sns.sim.pages.netbatch import (
     points,
     wins_of,
 )
-from slurm_sns.sim.pages.netbatch_buckets import run as buckets
-from slurm_sns.sim.pages.netbatch_depth import run as depth
-from slurm_sns.sim.pages.netbatch_examples import run as examples
-from slurm_sns.sim.pages.netbatch_full import run as full
-from slurm_sns.sim.pages.netbatch_generator import run as generator
-from slurm_sns.sim.pages.netbatch_load import run as load
-from slurm_sns.sim.pages.netbatch_lookahead import run as lookahead
-from slurm_sns.sim.pages.netbatch_machines import run as machines
-from slurm_sns.sim.pages.netbatch_resources import run as resources
-from slurm_sns.sim.pages.netbatch_site import run as site
-from slurm_sns.sim.pages.netbatch_sweeps import (
+from sns_reproductions.netbatch_buckets import run as buckets
+from sns_reproductions.netbatch_depth import run as depth
+from sns_reproductions.netbatch_examples import run as examples
+from sns_reproductions.netbatch_full import run as full
+from sns_reproductions.netbatch_generator import run as generator
+from sns_reproductions.netbatch_load import run as load
+from sns_reproductions.netbatch_lookahead import run as lookahead
+from sns_reproductions.netbatch_machines import run as machines
+from sns_reproductions.netbatch_resources import run as resources
+from sns_reproductions.netbatch_site import run as site
+from sns_reproductions.netbatch_sweeps import (
     HIGHEST_LOAD,
     MAX_JOBS,
     POLICIES,
@@ -47,21 +56,13 @@ from slurm_sns.sim.pages.netbatch_sweeps import (
     run_with_rows,
     workload_digest,
 )
-from slurm_sns.sim.pages.netbatch_traces import run as traces
-from slurm_sns.sim.pages.netbatch_variants import run as variants
-from slurm_sns.sim.pages.netbatch_wins import run as wins
-from slurm_sns.sim.pages.netbatch_workload import run as workload
-from slurm_sns.sim.pages.page import PageResults, folder_of, write
-from slurm_sns.sim.pages.running import Options, WorkerProcesses
-from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
-from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, VARIANT_BETAS, WAITS_S
-from slurm_sns.sim.workloads.netbatch_variants import VARIANTS
-from slurm_sns.sim.workloads.write import write_pieces
+from sns_reproductions.netbatch_traces import run as traces
+from sns_reproductions.netbatch_variants import run as variants
+from sns_reproductions.netbatch_wins import run as wins
+from sns_reproductions.netbatch_workload import run as workload
 
 PAGES = {
-    name: PageClaims.of(folder_of(f"netbatch-{name}"))
+    name: PageClaims.of(FOLDERS[f"netbatch-{name}"])
     for name in (
         "buckets", "depth", "examples", "full", "generator", "load", "lookahead", "machines", "resources", "site",
         "traces", "variants", "wins", "workload",

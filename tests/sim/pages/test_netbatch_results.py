@@ -6,7 +6,7 @@ from pathlib import Path
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.sim.pages.judge import FAILS, HOLDS, INPUTS, UNDECIDED
-from slurm_sns.sim.pages.netbatch import EVERYWHERE, FAILS_TOLD, HANGS, HOLDS_TOLD, NOWHERE
+from sns_reproductions.netbatch import EVERYWHERE, FAILS_TOLD, HANGS, HOLDS_TOLD, NOWHERE
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -15,11 +15,25 @@ from slurm_sns.policies.spread_n_share.classify import ProgramClass
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
 from slurm_sns.sim.engine.disciplines import TEXT
 from slurm_sns.sim.engine.spreading_policies import CE, CS, SNS
+from slurm_sns.sim.pages import FOLDERS
 from slurm_sns.sim.pages.claims import PageClaims
 from slurm_sns.sim.pages.judge import FAILS, HOLDS, INPUT, UNDECIDED, drawn
-from slurm_sns.sim.pages.page import folder_of, reproduce
+from slurm_sns.sim.pages.page import reproduce
 from slurm_sns.sim.pages.running import Options, WorkerProcesses
-from slurm_sns.sim.pages.spread_n_share import (
+from slurm_sns.sim.profiling.sampled_profiles import as_profiled, sampled
+from slurm_sns.sim.request import AUTHORS, CONTENTION, MODELS
+from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.workloads.sequences import (
+    PAPER_RATIOS,
+    SWEEP_JOBS,
+    jobs_of,
+    population,
+    scaling_ratio,
+    sequence,
+    sweep_sequence,
+)
+from slurm_sns.sim.workloads.trinity import FILE, trinity_jobs
+from sns_reproductions.spread_n_share import (
     ARITHMETIC,
     GEOMETRIC,
     NODE,
@@ -35,31 +49,18 @@ from slurm_sns.sim.pages.spread_n_share import (
     run_all,
     shipped_programs,
 )
-from slurm_sns.sim.pages.spread_n_share_assumed import run as assumed
-from slurm_sns.sim.pages.spread_n_share_balance import run as balance
-from slurm_sns.sim.pages.spread_n_share_beyond import run as beyond
-from slurm_sns.sim.pages.spread_n_share_learning import run as learning
-from slurm_sns.sim.pages.spread_n_share_phases import run as phases
-from slurm_sns.sim.pages.spread_n_share_ratio import run as ratio
-from slurm_sns.sim.pages.spread_n_share_scale import run as scale
-from slurm_sns.sim.pages.spread_n_share_spec import run as spec
-from slurm_sns.sim.pages.spread_n_share_throughput import run as throughput
-from slurm_sns.sim.profiling.sampled_profiles import as_profiled, sampled
-from slurm_sns.sim.request import AUTHORS, CONTENTION, MODELS
-from slurm_sns.sim.traces.programs_csv import ProgramJob
-from slurm_sns.sim.workloads.sequences import (
-    PAPER_RATIOS,
-    SWEEP_JOBS,
-    jobs_of,
-    population,
-    scaling_ratio,
-    sequence,
-    sweep_sequence,
-)
-from slurm_sns.sim.workloads.trinity import FILE, trinity_jobs
+from sns_reproductions.spread_n_share_assumed import run as assumed
+from sns_reproductions.spread_n_share_balance import run as balance
+from sns_reproductions.spread_n_share_beyond import run as beyond
+from sns_reproductions.spread_n_share_learning import run as learning
+from sns_reproductions.spread_n_share_phases import run as phases
+from sns_reproductions.spread_n_share_ratio import run as ratio
+from sns_reproductions.spread_n_share_scale import run as scale
+from sns_reproductions.spread_n_share_spec import run as spec
+from sns_reproductions.spread_n_share_throughput import run as throughput
 
 THROUGHPUT, RATIO, PHASES, ASSUMED, BEYOND, SCALE = (
-    PageClaims.of(folder_of(f"spread-n-share-{name}"))
+    PageClaims.of(FOLDERS[f"spread-n-share-{name}"])
     for name in ("throughput", "ratio", "phases", "assumed", "beyond", "scale")
 )
 PRINTED, RECORDED = (THROUGHPUT.content.data[name] for name in ("printed", "recorded_jobs"))
@@ -393,7 +394,7 @@ def test_a_stream_is_learnt_by_the_rules_and_learning_costs_node_time(monkeypatc
     assert [job.submit_s for job in jobs[::20]] == [0, 1800, 3600]
     assert explored
     broken = learning.rules_broken(placements, explored, laboratory)
-    assert broken.keys() == PageClaims.of(folder_of("spread-n-share-learning")).content.data["rules"].keys()
+    assert broken.keys() == PageClaims.of(FOLDERS["spread-n-share-learning"]).content.data["rules"].keys()
     assert set(broken.values()) == {0}
     found = learning.cost(placements, explored)
     assert found["exploring_runs"] == len(explored) == len(laboratory.explored)

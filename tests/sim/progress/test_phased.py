@@ -3,10 +3,10 @@
 import pytest
 
 from slurm_sns.sim.engine.spreading_policies import CE, CS, SNS
-from slurm_sns.sim.pages.spread_n_share import place, shipped_programs
 from slurm_sns.sim.progress.phased import Phases, in_phase
 from slurm_sns.sim.request import CONTENTION
 from slurm_sns.sim.workloads.sequences import jobs_of, population, sequence
+from sns_reproductions.spread_n_share import place, shipped_programs
 
 
 def times(policy, phases, seed=1, jobs=20):

@@ -9,12 +9,12 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.sim.pages.netbatch_sweeps import records_of
 from slurm_sns.sim.replay.lookahead_replay import ArrivalSource, Lookahead, MatchComparison, replay_ahead
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
+from sns_reproductions.netbatch_sweeps import records_of
 
 EVERY = [Lookahead(arrivals, counting, 90) for arrivals in ArrivalSource for counting in MatchComparison]
 

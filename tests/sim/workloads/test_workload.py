@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
-from slurm_sns.sim.pages.netbatch_sweeps import records_of
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 from slurm_sns.sim.workloads.write import swf_lines, write_nodes, write_pieces
+from sns_reproductions.netbatch_sweeps import records_of
 
 #: Thesis, table 2.1: jobs, users, machines, cores.
 TABLE = {
