@@ -985,11 +985,12 @@ placed tasks of an array are requeued
     pause 1.2
     slurm: unboost a_3
     slurm: requeue a_1
-    slurm: requeue a_3
-    until a_1,a_3 pending restarts=1 quiet
+    until a_1 pending restarts=1 quiet
     see a_1 but nodes_min
-    see a_3 but nodes_min
     slurm: regate a_1 3600
+    slurm: requeue a_3
+    until a_3 pending restarts=1 quiet
+    see a_3 but nodes_min
     slurm: regate a_3 3600
     until a_1,a_3 BeginTime
     see a_1
