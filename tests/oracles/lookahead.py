@@ -9,11 +9,10 @@ from dataclasses import replace
 
 from oracles.portfolio import PlainPortfolio
 from slurm_sns.model import Job, Seconds
-from slurm_sns.policies.placement.cycle import Match, Withheld
+from slurm_sns.policies.placement.cycle import Match, Rules, Withheld
 from slurm_sns.policies.placement.fair_order import WaitingQueue
-from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
-from slurm_sns.policies.placement.portfolio import Schedule
+from slurm_sns.policies.placement.pass_record import Schedule
 from slurm_sns.sim.engine.event_loop import CycleRecord
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.replay.lookahead_replay import ArrivalSource, Lookahead, MatchComparison
@@ -51,7 +50,7 @@ class LookaheadPortfolio:
     def _matched_ahead(self, member: str, node_arrays: NodeArrays, free: Amounts, schedule: Schedule) -> int:
         """How many of the next arrivals the member would match on what its schedule leaves."""
         left = free.copy()
-        entries: list[Match | Withheld] = [*schedule.matches, *schedule.cycle.withheld]
+        entries: list[Match | Withheld] = [*schedule.matches, *schedule.withheld]
         for each in entries:
             left[:, each.nodes] -= taken(node_arrays.capacity, each.alternative, each.nodes)
         ahead = WaitingQueue.of((replace(job, withholds=False) for job in self.arrivals), {})

@@ -2,7 +2,8 @@
 
 from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays
-from slurm_sns.policies.placement.portfolio import Portfolio, Schedule
+from slurm_sns.policies.placement.pass_record import Schedule
+from slurm_sns.policies.placement.portfolio import Portfolio
 
 
 class PlainPortfolio(Portfolio):

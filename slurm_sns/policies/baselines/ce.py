@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from slurm_sns.policies.base import Choice, JobRequest, NodeType
 from slurm_sns.policies.baselines.parameters import CompactParameters
-from slurm_sns.policies.placement.kernel_matching import Rules
+from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.request import compact
 

@@ -11,8 +11,8 @@ from functools import partial
 from slurm_sns.model import Alternative
 from slurm_sns.policies.base import Choice, JobRequest, NodeType, Request
 from slurm_sns.policies.baselines.parameters import CompactParameters
+from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.heuristic_names import IDLEST
-from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.request import fewest_nodes, holding, spread
 from slurm_sns.policies.placement.scale_factors import require_scales

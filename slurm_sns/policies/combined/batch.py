@@ -6,7 +6,7 @@ Source: this project's own combination: the queue disciplines are those of `base
 from slurm_sns.policies.baselines.ce import compact_exclusive
 from slurm_sns.policies.baselines.cs import compact_shared
 from slurm_sns.policies.baselines.parameters import BatchParameters, CompactParameters
-from slurm_sns.policies.placement.kernel_matching import Rules
+from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.specification import filled, require_within_limits
 from slurm_sns.policies.spread_n_share.node_choice import spread_n_share

@@ -10,8 +10,8 @@ Source: this project's own combination of the two papers.
 from functools import partial
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS, IDLEST
-from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters, require_valid
 from slurm_sns.policies.spread_n_share.scales import alternatives

@@ -6,7 +6,7 @@ Source: Max-Jobs paper (JSSPP 2013), section 4, figure 12.
 from dataclasses import replace
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.kernel_matching import Rules
+from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
 
 

@@ -10,26 +10,27 @@ unmatched job, the simulator at the first `reservations` positions of the queue.
 nodes: here capacity is withheld on the n suitable nodes with the most free memory, or on all suitable nodes if there
 are fewer.
 
-Spread-n-Share (SC'19), section 4.4, asks that no job starves. How `KeepingCycle` prevents it is our own choice. The
-first alternative of the first over-aged job without a place that the cluster could ever hold asks for n nodes, and the
-n nodes with the fewest used cores (the first in the machine list on ties) are kept for it. Nodes are kept for one job
-at a time and chosen anew in each cycle. No job starts on kept nodes, so the sum of the n smallest numbers of used cores
-never grows, and at last the job starts.
+Spread-n-Share (SC'19), section 4.4, asks that no job starves. How a cycle that keeps whole nodes prevents it is our own
+choice. The first alternative of the first over-aged job without a place that the cluster could ever hold asks for n
+nodes, and the n nodes with the fewest used cores (the first in the machine list on ties) are kept for it. Nodes are
+kept for one job at a time and chosen anew in each cycle. No job starts on kept nodes, so the sum of the n smallest
+numbers of used cores never grows, and at last the job starts.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.policies.placement.best_by_score import GroupHeuristic, best, one_group
 from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
+from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
+from slurm_sns.policies.placement.heuristics import Heuristic, Idlest, best, one_group
 from slurm_sns.policies.placement.node_arrays import (
     CORES,
     MEMORY,
+    WAYS,
     Amounts,
     Indices,
     Mask,
@@ -40,6 +41,7 @@ from slurm_sns.policies.placement.node_arrays import (
     taken,
 )
 from slurm_sns.policies.placement.regions import Region, Regions
+from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
 
 #: (nodes, demand) of an alternative that found too few nodes.
 Failure = tuple[int, Resources]
@@ -83,9 +85,6 @@ class FailedShapes:
 #: The smallest job: a node without room for it takes no part in a cycle.
 SMALLEST = Resources(cores=1, memory_mb=1024)
 
-#: (capacity, free, candidates, demand) -> one score per candidate; the smallest is the best.
-Heuristic = Callable[[Amounts, Amounts, Indices, Resources], NDArray[np.generic]]
-
 
 class Match(NamedTuple):
     """A job, the alternative it runs in and its nodes, by their index in the node arrays."""
@@ -103,35 +102,64 @@ class Withheld(NamedTuple):
     nodes: Indices
 
 
-class CycleStep(NamedTuple):
-    """What a cycle did with the next job of the ordered queue."""
+@dataclass(frozen=True)
+class Rules:
+    """How a portfolio's cycles match.
 
-    job: Job
-    match: Match | None
+    `portfolio`: the heuristics that compete. `queue_depth`: how many jobs of the ordered queue a cycle looks at.
+    `reservations`: at how many of the first queue positions capacity is withheld for a job without a match.
+    `default_heuristic`: if given, every member uses it for jobs that name none. `beta`: the weight of occupied ways in
+    `idlest`. `keeper`: the member whose cycles keep whole nodes for the oldest over-aged job that finds no place.
+    `weighs`: among schedules with equally many matches the smaller sum of predicted slowdowns wins. `for_profiled`: the
+    members that compete only in a cycle where some queued job has a profile. `shared_ways`: ways of each node that no
+    job is given.
+    """
 
+    portfolio: tuple[str, ...]
+    queue_depth: int = DEFAULT_QUEUE_DEPTH
+    reservations: int = 1
+    default_heuristic: str | None = None
+    beta: float = PAPER_BETA
+    keeper: str | None = None
+    weighs: bool = False
+    for_profiled: tuple[str, ...] = ()
+    shared_ways: int = 0
 
-@dataclass(frozen=True, slots=True)
-class CycleLimits:
-    """How many jobs a cycle looks at and how often it withholds capacity: see MatchingParameters."""
+    @property
+    def heuristics(self) -> tuple[str, ...]:
+        """The heuristic of each member."""
+        return tuple(self.default_heuristic or member for member in self.portfolio)
 
-    queue_depth: int
-    reservations: int
+    def unshared(self, node_arrays: NodeArrays) -> NodeArrays:
+        """The nodes without the ways that no job is given."""
+        if not self.shared_ways:
+            return node_arrays
+        capacity = node_arrays.capacity.copy()
+        capacity[WAYS] -= np.minimum(capacity[WAYS], self.shared_ways)
+        return node_arrays.with_capacity(capacity)
+
+    @property
+    def only_for_profiled(self) -> tuple[str, ...]:
+        """The members that do not compete while no queued job has a profile: none if no other member were left."""
+        return () if set(self.portfolio) <= set(self.for_profiled) else self.for_profiled
+
+    def competing(self, *, some_profiled: bool) -> list[str]:
+        """The members that compete in a cycle."""
+        left_out = () if some_profiled else self.only_for_profiled
+        return [member for member in self.portfolio if member not in left_out]
 
 
 @dataclass
 class CycleStart:
     """The state at the start of a cycle, the same for every heuristic: the nodes with room for the smallest job.
 
-    `nodes` are their indices in the node arrays; `capacity` and `free` have a column for each. `free_amounts` has a
-    column for every node of the cluster; `total` is the capacity of the whole cluster.
+    `nodes` are their indices in the node arrays; `capacity` and `free` have a column for each.
     """
 
     node_arrays: NodeArrays
-    free_amounts: Amounts
     nodes: Indices
     capacity: Amounts
     free: Amounts
-    total: Resources
     regions: Regions
     _allowed: dict[frozenset[str], Mask] = field(default_factory=dict, repr=False)
 
@@ -139,15 +167,8 @@ class CycleStart:
     def of(cls, node_arrays: NodeArrays, free: Amounts) -> "CycleStart":
         """The start of a cycle on nodes of which this much is free."""
         nodes = np.flatnonzero(holding(free, SMALLEST))
-        return cls(
-            node_arrays,
-            free,
-            nodes,
-            node_arrays.capacity[:, nodes],
-            free[:, nodes],
-            node_arrays.total,
-            node_arrays.regions.among(nodes),
-        )
+        regions = node_arrays.regions.among(nodes)
+        return cls(node_arrays, nodes, node_arrays.capacity[:, nodes], free[:, nodes], regions)
 
     def allows(self, allowed: frozenset[str]) -> Mask:
         """Which of the nodes in the cycle a job may use."""
@@ -158,83 +179,59 @@ class CycleStart:
         return self._allowed[allowed]
 
 
-class CycleState(Protocol):
-    """What a cycle has left free and withheld at some moment."""
-
-    @property
-    def opening(self) -> CycleStart:
-        """The start of the cycle."""
-        ...
-
-    @property
-    def free(self) -> Amounts:
-        """What is free on the nodes of the opening."""
-        ...
-
-    @property
-    def withheld(self) -> list[Withheld]:
-        """The capacity that no other job gets."""
-        ...
-
-
-class EndedCycle(CycleState, Protocol):
-    """A cycle that has run."""
-
-    def not_reached(self) -> tuple[Job, ...]:
-        """The jobs behind the queue depth."""
-        ...
-
-
 class Cycle:
     """A cycle while it runs: what is free now, which alternatives have failed, what is withheld."""
 
     def __init__(
-        self, opening: CycleStart, queue: WaitingQueue, choose: Callable[[Job], Heuristic], limits: CycleLimits
+        self,
+        opening: CycleStart,
+        queue: WaitingQueue,
+        choose: Callable[[Job], Heuristic],
+        rules: Rules,
+        *,
+        keeps: bool,
     ) -> None:
-        """`choose` gives the heuristic for a job: the member's, the default one or the job's own."""
+        """`choose` gives the heuristic for a job: the member's, the default one or the job's own.
+
+        `keeps`: it keeps whole nodes for the first over-aged job that finds no place.
+        """
         self.opening = opening
-        self.free = opening.free.copy()
-        self.withheld: list[Withheld] = []
+        self._free = opening.free.copy()
         self._open = np.ones(len(opening.nodes), dtype=np.bool_)
         self._open_count = len(opening.nodes)
         self._failed = FailedShapes()
-        self._order = FairOrder(queue, opening.total)
+        self._order = FairOrder(queue, opening.node_arrays.total)
         self._choose = choose
-        self._limits = limits
-        self._looked_at = 0
+        self._rules = rules
+        self._keeps = keeps
+        self._has_kept = False
 
-    def steps(self) -> Iterator[CycleStep]:
-        """Go through the queue job by job; `free` is up to date after each step. Ends early when no node has room."""
-        for position in range(self._limits.queue_depth):
+    def steps(self) -> Iterator[tuple[Job, Match | Withheld | None]]:
+        """Go through the queue job by job, with what was done with each; ends early when no node has room."""
+        for position in range(self._rules.queue_depth):
             job = self._order.pop() if self._open_count else None
             if job is None:
                 return
-            self._looked_at += 1
-            match = self._match(job)
-            if match is None and job.withholds and (position < self._limits.reservations or job.over_aged):
-                self._withhold(job)
-            yield CycleStep(job, match)
+            entry: Match | Withheld | None = self._match(job)
+            if entry is None and job.withholds and (position < self._rules.reservations or job.over_aged):
+                entry = self._withhold(job)
+            yield job, entry
 
-    def not_reached(self) -> tuple[Job, ...]:
-        """The jobs behind the queue depth. Call it once, after the cycle has run: it uses up the rest of the queue."""
-        rest = list(iter(self._order.pop, None))
-        return tuple(rest[self._limits.queue_depth - self._looked_at :])
-
-    def candidates(self, alternative: Alternative, allowed: frozenset[str] | None) -> Indices:
+    def _candidates(self, alternative: Alternative, allowed: frozenset[str] | None) -> Indices:
         """The columns of the nodes that are allowed, still in the cycle, and have enough free for the alternative."""
-        fitting = holding(self.free, alternative.demand)
+        fitting = holding(self._free, alternative.demand)
         fitting &= self._open
         if allowed is not None:
             fitting &= self.opening.allows(allowed)
         if alternative.exclusive:
-            fitting &= (self.free == self.opening.capacity).all(axis=0)
+            fitting &= (self._free == self.opening.capacity).all(axis=0)
         return np.flatnonzero(fitting)
 
     def _match(self, job: Job) -> Match | None:
         for alternative in job.alternatives:
             if self._failed.cover(alternative, job.allowed):
                 continue
-            region = self.opening.regions.find(self.candidates(alternative, job.allowed), alternative.nodes)
+            region = self.opening.regions.find(self._candidates(alternative, job.allowed), alternative.nodes)
             if region is None:
                 self._failed.add(alternative, job.allowed)
                 continue
@@ -248,18 +245,33 @@ class Cycle:
     def _best(self, heuristic: Heuristic, alternative: Alternative, region: Region) -> Indices:
         """The nodes of the region that the heuristic scores best, behind the lighter ones."""
         count, candidates = alternative.nodes - len(region.lighter), region.equal
-        if isinstance(heuristic, GroupHeuristic):
-            candidates = one_group(self.free, candidates, count)
-        scores = heuristic(self.opening.capacity, self.free, candidates, alternative.demand)
+        if isinstance(heuristic, Idlest):
+            candidates = one_group(self._free, candidates, count)
+        scores = heuristic(self.opening.capacity, self._free, candidates, alternative.demand)
         columns = best(candidates, scores, count)
         return np.sort(np.concatenate((region.lighter, columns))) if len(region.lighter) else columns
 
-    def _withhold(self, job: Job) -> None:
-        """Withhold capacity on the nodes with the most free memory."""
-        self._withhold_first(job, lambda columns: -self.free[MEMORY, columns])
+    def _withhold(self, job: Job) -> Withheld | None:
+        """Withhold capacity on the nodes with the most free memory, or keep whole nodes with the fewest used cores.
 
-    def _withhold_first(self, job: Job, rank: Callable[[Indices], Amounts], *, whole_nodes: bool = False) -> bool:
-        """Withhold capacity on the open nodes of the smallest rank that are large enough; False if there are none.
+        Whole nodes are kept for the first over-aged job only.
+        """
+        if not (self._keeps and job.over_aged):
+            return self._withhold_first(job, lambda columns: -self._free[MEMORY, columns])
+        if self._has_kept:
+            return None
+        kept = self._withhold_first(job, self._used_cores, whole_nodes=True)
+        self._has_kept = kept is not None
+        return kept
+
+    def _used_cores(self, columns: Indices) -> Amounts:
+        used: Amounts = self.opening.capacity[CORES, columns] - self._free[CORES, columns]
+        return used
+
+    def _withhold_first(
+        self, job: Job, rank: Callable[[Indices], Amounts], *, whole_nodes: bool = False
+    ) -> Withheld | None:
+        """Withhold capacity on the open nodes of the smallest rank that are large enough; None if there are none.
 
         It is the demand of the first alternative that the cluster could ever hold, or whole nodes with `whole_nodes`.
         On ties the first nodes in the machine list are taken.
@@ -271,35 +283,17 @@ class Cycle:
             # an open node has room for the smallest job
             columns = np.flatnonzero(home[self.opening.nodes] & self._open)
             columns = np.sort(columns[np.argsort(rank(columns), kind="stable")[: alternative.nodes]])
-            if len(columns):
-                kept = replace(alternative, exclusive=True) if whole_nodes else alternative
-                self._take(columns, kept)
-                self.withheld.append(Withheld(job, kept, self.opening.nodes[columns]))
-            return len(columns) > 0
-        return False
+            if not len(columns):
+                return None
+            kept = replace(alternative, exclusive=True) if whole_nodes else alternative
+            self._take(columns, kept)
+            return Withheld(job, kept, self.opening.nodes[columns])
+        return None
 
     def _take(self, columns: Indices, alternative: Alternative) -> None:
         """Take the capacity; a node without room for the smallest job then leaves the cycle."""
-        left = self.free[:, columns] - taken(self.opening.capacity, alternative, columns)
-        self.free[:, columns] = left
+        left = self._free[:, columns] - taken(self.opening.capacity, alternative, columns)
+        self._free[:, columns] = left
         full = columns[(left[CORES] < SMALLEST.cores) | (left[MEMORY] < SMALLEST.memory_mb)]
         self._open[full] = False
         self._open_count -= len(full)  # all of them were open
-
-
-class KeepingCycle(Cycle):
-    """A cycle that keeps whole nodes for the first over-aged job that finds no place."""
-
-    _keeps = False
-
-    def _withhold(self, job: Job) -> None:
-        """Keep whole nodes for the first over-aged job; for other jobs withhold capacity as `Cycle` does."""
-        if not job.over_aged:
-            super()._withhold(job)
-            return
-        if not self._keeps:
-            self._keeps = self._withhold_first(job, self._used_cores, whole_nodes=True)
-
-    def _used_cores(self, columns: Indices) -> Amounts:
-        used: Amounts = self.opening.capacity[CORES, columns] - self.free[CORES, columns]
-        return used

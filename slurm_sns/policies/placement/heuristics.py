@@ -6,11 +6,15 @@ fits, ascending; and `demand`, what the job takes of each node. It returns one s
 
 A resource beyond cores and memory that the job does not demand is left out of every score.
 
+`Idlest` looks for its best nodes inside one group of nodes with the same number of idle cores, if one group is large
+enough (`one_group`): later jobs on several nodes then find nodes that are alike.
+
 Source: Max-Jobs paper (JSSPP 2013), sections 2 and 3. The memory-first pair is from the authors' own portfolio.
 `idlest` is the node selection of Spread-n-Share (SC'19), section 4.4; ways and bandwidth are this project's extension.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,12 +22,12 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.best_by_score import GroupHeuristic
-from slurm_sns.policies.placement.cycle import Heuristic
 from slurm_sns.policies.placement.heuristic_names import IDLEST, PAPER_BETA
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, Amounts, Indices
 
 Scores = NDArray[np.generic]
+#: (capacity, free, candidates, demand) -> one score per candidate; the smallest is the best.
+Heuristic = Callable[[Amounts, Amounts, Indices, Resources], Scores]
 
 
 def _of(amounts: Amounts, resource: int, candidates: Indices) -> Amounts:
@@ -142,11 +146,11 @@ def worse_fit_bandwidth(capacity: Amounts, free: Amounts, candidates: Indices, d
 
 
 @dataclass(frozen=True)
-class Idlest(GroupHeuristic):
+class Idlest:
     """The smallest Co + Bo + beta * Wo: the shares of cores, bandwidth and ways that are occupied.
 
-    Nodes are taken from one group with equally many idle cores, if one is large enough. The sum is rounded to 1e-9, so
-    that equal sums tie whatever their parts.
+    Its candidates are narrowed by `one_group` before. The sum is rounded to 1e-9, so that equal sums tie whatever their
+    parts.
 
     Source: Spread-n-Share (SC'19), section 4.4.
     """
@@ -189,3 +193,27 @@ def require_known(name: str, where: str) -> None:
     """
     if name not in HEURISTICS:
         raise BadInput(f"{where}: heuristic '{name}' is unknown; valid: {', '.join(HEURISTICS)}")
+
+
+def one_group(free: Amounts, candidates: Indices, count: int) -> Indices:
+    """The candidates of one group with equally many idle cores, or all of them when no group has `count` nodes.
+
+    Of the groups with `count` nodes or more it is the one with the most idle cores. `free` has a column for each node;
+    `candidates` are ascending and stay so.
+    """
+    idle = free[CORES, candidates]
+    numbers, sizes = np.unique(idle, return_counts=True)
+    large_enough = numbers[sizes >= count]
+    return candidates[idle == large_enough[-1]] if len(large_enough) else candidates
+
+
+def best(candidates: Indices, scores: Scores, count: int) -> Indices:
+    """The `count` candidates with the smallest scores, in the machine list's order.
+
+    `candidates` are ascending and at least `count`; `scores` has one entry for each.
+    """
+    if count == 1:
+        first = int(np.argmin(scores))  # the first of equal ones
+        return candidates[first : first + 1]
+    ranked = np.argsort(scores, kind="stable")[:count]
+    return np.sort(candidates[ranked])

@@ -4,133 +4,50 @@ Tables and working memory of one pass are used again by the next pass on the sam
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from slurm_sns.model import Job
-from slurm_sns.policies.placement.cycle import CycleStart, Match, Withheld
+from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.cycle_kernel import Bench, bench_for
-from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
-from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
+from slurm_sns.policies.placement.fair_order import NEWCOMER, WaitingQueue
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
     LOOKED_AT,
+    NOBODY,
+    AlternativeArrays,
+    Flags,
+    Integers,
+    JobKinds,
+    KernelNodes,
     KernelRules,
     MemberLogs,
     Problem,
+    Queue,
     Scores,
 )
-from slurm_sns.policies.placement.kernel_input import KindTable, TabulatedQueue, tabulate
 from slurm_sns.policies.placement.kernel_weights import NAMES, ROWS, kernel_holds, kernel_table
-from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.node_arrays import CORES, WAYS, Amounts, NodeArrays, held
-from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord
+from slurm_sns.policies.placement.kinds_of_jobs import Allowed, OncePerKind
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, WAYS, Amounts, NodeArrays
+from slurm_sns.policies.placement.node_state_kernel import PER_UNIT
+from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, Schedule
 from slurm_sns.policies.placement.portfolio_kernel import DOES_NOT_COMPETE, schedule
-from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
 
 #: A session whose tables hold more kinds of jobs at the end of a pass serves no other pass: the memory of a scheduler
 #: that runs for months is bounded.
 MOST_KINDS = 4096
 #: A working memory has room for so many jobs and projects at least: a short queue that grows does not need a new one.
 LEAST_ROOM = 32
+#: The tables begin with room for this many entries, and double when they are full.
+FIRST_ROOM = 64
 
-
-@dataclass
-class KernelCycle:
-    """The winning member's cycle after it has run, with the same attributes as `cycle.Cycle`."""
-
-    record: PassRecord
-    matches: tuple[Match, ...]
-    withheld: list[Withheld]
-    _of: MemberRecord = field(repr=False)
-    _queue: WaitingQueue = field(repr=False)
-    _depth: int
-
-    @classmethod
-    def of(cls, record: PassRecord, member: str, queue: WaitingQueue, depth: int) -> "KernelCycle":
-        """The cycle of this member."""
-        of = record.members[member]
-        entries = record.entries(of)
-        matches = tuple([each for each in entries if isinstance(each, Match)])
-        return cls(record, matches, [each for each in entries if isinstance(each, Withheld)], of, queue, depth)
-
-    @property
-    def opening(self) -> CycleStart:
-        """The start of the cycle."""
-        return self.record.opening
-
-    @cached_property
-    def free(self) -> Amounts:
-        """What is free on the nodes of the opening."""
-        return self.record.moment(self._of).free
-
-    def not_reached(self) -> tuple[Job, ...]:
-        """The jobs behind the queue depth."""
-        if len(self._queue) <= self._depth:
-            return ()
-        nodes, looked_at = self.record.node_arrays, len(self._of.order)
-        order = FairOrder(self._queue, nodes.total)
-        charged = {match.job.id: match for match in self.matches} if order.shared else {}
-        for _ in range(looked_at):
-            job = order.pop()
-            if job is not None and job.id in charged:
-                match = charged[job.id]
-                order.charge(job, held(nodes.capacity, match.alternative, match.nodes))
-        return tuple(iter(order.pop, None))[self._depth - looked_at :]
-
-
-class KernelResult(NamedTuple):
-    """The best member's cycle, its name, and how many jobs each competing member matched, in portfolio order."""
-
-    cycle: KernelCycle
-    best: str
-    matched: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How a portfolio's cycles match.
-
-    `portfolio`: the heuristics that compete. `queue_depth`: how many jobs of the ordered queue a cycle looks at.
-    `reservations`: at how many of the first queue positions capacity is withheld for a job without a match.
-    `default_heuristic`: if given, every member uses it for jobs that name none. `beta`: the weight of occupied ways in
-    `idlest`. `keeper`: the member whose cycles keep whole nodes for the oldest over-aged job that finds no place.
-    `weighs`: among schedules with equally many matches the smaller sum of predicted slowdowns wins. `for_profiled`: the
-    members that compete only in a cycle where some queued job has a profile. `shared_ways`: ways of each node that no
-    job is given.
-    """
-
-    portfolio: tuple[str, ...]
-    queue_depth: int = DEFAULT_QUEUE_DEPTH
-    reservations: int = 1
-    default_heuristic: str | None = None
-    beta: float = PAPER_BETA
-    keeper: str | None = None
-    weighs: bool = False
-    for_profiled: tuple[str, ...] = ()
-    shared_ways: int = 0
-
-    @property
-    def heuristics(self) -> tuple[str, ...]:
-        """The heuristic of each member."""
-        return tuple(self.default_heuristic or member for member in self.portfolio)
-
-    def unshared(self, node_arrays: NodeArrays) -> NodeArrays:
-        """The nodes without the ways that no job is given."""
-        if not self.shared_ways:
-            return node_arrays
-        capacity = node_arrays.capacity.copy()
-        capacity[WAYS] -= np.minimum(capacity[WAYS], self.shared_ways)
-        return node_arrays.with_capacity(capacity)
-
-    @property
-    def only_for_profiled(self) -> tuple[str, ...]:
-        """The members that do not compete while no queued job has a profile: none if no other member were left."""
-        return () if set(self.portfolio) <= set(self.for_profiled) else self.for_profiled
+#: Number of nodes, demand, exclusive, number of the set of allowed nodes.
+AlternativeKey = tuple[int, Resources, bool, int]
+#: Alternatives, number of the set of allowed nodes, row of the heuristic that the jobs name.
+KindKey = tuple[tuple[Alternative, ...], int, int]
 
 
 class Kernel:
@@ -143,8 +60,8 @@ class Kernel:
 
     def run(
         self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, *, some_profiled: bool
-    ) -> KernelResult | None:
-        """The best member's cycle; None if the kernel cannot compute it: jobs without cores, scores out of range."""
+    ) -> Schedule | None:
+        """The best member's schedule; None if the kernel cannot compute it: jobs without cores, scores out of range."""
         try:
             session = self._sessions.pop()
         except IndexError:
@@ -156,17 +73,6 @@ class Kernel:
         return ran
 
 
-class _Room(NamedTuple):
-    """The size of a working memory, or the size that a pass needs: jobs, projects, times that nodes are taken."""
-
-    jobs: int
-    projects: int
-    takes: int
-
-    def holds(self, needed: "_Room") -> bool:
-        return self.jobs >= needed.jobs and self.projects >= needed.projects and self.takes >= needed.takes
-
-
 class _Session:
     """Passes over the same nodes."""
 
@@ -174,11 +80,11 @@ class _Session:
         self.node_arrays = node_arrays
         self._rules = rules
         self._scores = scores
-        self._table = KindTable(node_arrays, ROWS, weighs=rules.weighs)
+        self._table = KindTable(node_arrays, weighs=rules.weighs)
         self._kinds = OncePerKind(self._table.kind)
         self._holds: dict[tuple[int, bool], bool] = {}
         self._bench: Bench | None = None
-        self._room = _Room(0, 0, 0)
+        self._room = (0, 0, 0)
         self._tables = (0, 0, 0)
 
     @property
@@ -186,41 +92,38 @@ class _Session:
         """Whether its tables hold so many kinds of jobs that most of them are likely to be of jobs that are gone."""
         return len(self._table) > MOST_KINDS
 
-    def run(self, free: Amounts, queue: WaitingQueue, some_profiled: bool) -> KernelResult | None:
+    def run(self, free: Amounts, queue: WaitingQueue, some_profiled: bool) -> Schedule | None:
         """One pass; None as in `Kernel.run`."""
         depth = self._rules.queue_depth
-        tabulated = tabulate(queue, self.node_arrays, depth, self._kinds.of)
+        jobs, arrays = tabulate(queue, self.node_arrays, depth, self._kinds.of)
         if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range(some_profiled):
             return None
-        bench = self._bench_for(tabulated, free)
-        best, ran = schedule(bench, free, tabulated.queue, some_profiled)
+        bench = self._bench_for(len(jobs), len(arrays.head), free)
+        best, ran = schedule(bench, free, arrays, some_profiled)
         members = [at for at, count in enumerate(bench.matched.tolist()) if count != DOES_NOT_COMPETE]
-        record = self._record(bench.log, members, ran, tabulated.jobs, free)
-        cycle = KernelCycle.of(record, self._rules.portfolio[best], queue, self._rules.queue_depth)
-        matched = {self._rules.portfolio[at]: int(bench.matched[at]) for at in members}
-        return KernelResult(cycle, self._rules.portfolio[best], matched)
+        record = self._record(bench.log, members, ran, jobs, free)
+        return Schedule.of(record, self._rules.portfolio[best])
 
     def _is_in_range(self, some_profiled: bool) -> bool:
         """Whether the scores of the competing members, and of the heuristics that jobs name, fit into the kernel."""
         rules, own = self._rules, self._table.own
         key = (len(own), some_profiled)
         if key not in self._holds:
-            left_out = () if some_profiled else rules.only_for_profiled
-            competing = (each for each in rules.portfolio if each not in left_out)
+            competing = rules.competing(some_profiled=some_profiled)
             used = {*(rules.default_heuristic or each for each in competing), *(NAMES[row] for row in own)}
             self._holds[key] = kernel_holds(self.node_arrays, used, rules.beta)
         return self._holds[key]
 
-    def _bench_for(self, tabulated: TabulatedQueue, free: Amounts) -> Bench:
+    def _bench_for(self, jobs: int, projects: int, free: Amounts) -> Bench:
         """The working memory of the last pass if it is large enough, otherwise a new one with spare room."""
         table = self._table
         tables = (table.generation, len(table.cases), len(table.own))
-        jobs, projects = len(tabulated.jobs), len(tabulated.queue.head)
-        # each time takes one core or more of an open node
-        takes = int(np.maximum(free[CORES], 0).sum()) + free.shape[1]
-        if self._bench is None or self._tables != tables or not self._room.holds(_Room(jobs, projects, takes)):
+        # each time that a node is taken takes one core or more of an open node
+        needed = jobs, projects, int(np.maximum(free[CORES], 0).sum()) + free.shape[1]
+        is_large = all(room >= need for room, need in zip(self._room, needed, strict=True))
+        if self._bench is None or self._tables != tables or not is_large:
             most_takes = int(np.maximum(self.node_arrays.capacity[CORES], free[CORES]).sum()) + free.shape[1]
-            self._room = _Room(max(LEAST_ROOM, 2 * jobs), max(LEAST_ROOM, 2 * projects), most_takes)
+            self._room = max(LEAST_ROOM, 2 * jobs), max(LEAST_ROOM, 2 * projects), most_takes
             self._tables = tables
             self._bench = bench_for(self._problem(), *self._room, logs=True)
         return self._bench
@@ -258,6 +161,157 @@ def _written_down(log: MemberLogs, member: int) -> MemberRecord:
     )
 
 
+class KindTable:
+    """The numbers of the distinct alternatives and kinds of jobs on these nodes, given as they are met.
+
+    New entries go into the same arrays while these have room; `generation` counts the arrays that were replaced by
+    larger ones. `choices` are the alternatives behind the kernel's choices, `cases` the cases of their demands, `own`
+    the rows of the heuristics that jobs name, `least_cores` the fewest cores that any alternative demands on a node (0
+    before there is one). A job with an unknown heuristic gets the member's. If `weighs` is False, slowdowns decide
+    nothing.
+    """
+
+    def __init__(self, node_arrays: NodeArrays, *, weighs: bool) -> None:
+        """Begin with empty tables."""
+        resources, nodes = node_arrays.capacity.shape
+        self._node_arrays = node_arrays
+        self._weighs = weighs
+        self.generation = 0
+        self.choices: list[Alternative] = []
+        self.cases: set[int] = set()
+        self.own: set[int] = set()
+        self.least_cores = 0
+        self._alternatives: dict[AlternativeKey, int] = {}
+        self._kinds: dict[KindKey, int] = {}
+        self._sets: dict[Allowed, int] = {None: NOBODY}
+        self._masks = np.zeros((1, nodes), np.bool_)
+        self._alternative_arrays = AlternativeArrays(
+            nodes=np.zeros(FIRST_ROOM, np.int64),
+            demand=np.zeros((FIRST_ROOM, resources), np.int64),
+            exclusive=np.zeros(FIRST_ROOM, np.bool_),
+            allowed=np.zeros(FIRST_ROOM, np.int64),
+            case=np.zeros(FIRST_ROOM, np.int64),
+            simple=np.zeros(FIRST_ROOM, np.bool_),
+        )
+        self._kind_arrays = JobKinds(
+            first=np.zeros(FIRST_ROOM + 1, np.int64),
+            alternative=np.zeros(FIRST_ROOM, np.int64),
+            slowdown=np.zeros(FIRST_ROOM, np.int64),
+            own=np.zeros(FIRST_ROOM, np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def arrays(self) -> tuple[KernelNodes, AlternativeArrays, JobKinds]:
+        """The tables; later entries are in the same arrays as long as `generation` stays the same."""
+        return kernel_nodes(self._node_arrays, self._masks), self._alternative_arrays, self._kind_arrays
+
+    def kind(self, job: Job) -> int:
+        """The number of the job's kind."""
+        own = ROWS.get(job.heuristic or "", NOBODY)
+        number = self._sets.get(job.allowed)
+        if number is None:
+            number = self._sets[job.allowed] = self._new_set(job.allowed)
+        key = (job.alternatives, number, own)
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = self._new_kind(job.alternatives, number, own)
+        return kind
+
+    def _new_set(self, allowed: Allowed) -> int:
+        """The row of the masks for a new set of allowed nodes; NOBODY for a set that holds every node."""
+        mask = self._node_arrays.allows(allowed)
+        if mask is None or mask.all():
+            return NOBODY
+        row = len({each for each in self._sets.values() if each != NOBODY})
+        self._masks = self._with_room(self._masks, row + 1)
+        self._masks[row] = mask
+        return row
+
+    def _new_kind(self, alternatives: tuple[Alternative, ...], allowed: int, own: int) -> int:
+        kind, begin = len(self._kinds), len(self.choices)
+        end = begin + len(alternatives)
+        first, alternative, slowdown, owns = self._kind_arrays
+        first, owns = self._with_room(first, kind + 2), self._with_room(owns, kind + 1)
+        alternative, slowdown = self._with_room(alternative, end), self._with_room(slowdown, end)
+        self._kind_arrays = JobKinds(first, alternative, slowdown, owns)
+        first[kind + 1] = end
+        owns[kind] = own
+        for at, each in enumerate(alternatives, begin):
+            alternative[at] = self._alternative(each, allowed)
+            slowdown[at] = slowdown_units(each) if self._weighs else 0
+        self.choices.extend(alternatives)
+        if own != NOBODY:
+            self.own.add(own)
+        return kind
+
+    def _alternative(self, of: Alternative, allowed: int) -> int:
+        key = (of.nodes, of.demand, of.exclusive, allowed)
+        number = self._alternatives.get(key)
+        if number is None:
+            number = self._alternatives[key] = len(self._alternatives)
+            case = (of.demand[WAYS] > 0) + 2 * (of.demand[BANDWIDTH] > 0)
+            simple = not of.exclusive and allowed == NOBODY and not any(of.demand[WAYS:])
+            self._alternative_arrays = AlternativeArrays(
+                *(self._with_room(column, number + 1) for column in self._alternative_arrays)
+            )
+            values: tuple[Any, ...] = (of.nodes, of.demand, of.exclusive, allowed, case, simple)
+            for column, value in zip(self._alternative_arrays, values, strict=True):
+                column[number] = value
+            self.cases.add(case)
+            self.least_cores = min(self.least_cores, of.demand.cores) if number else of.demand.cores
+        return number
+
+    def _with_room(self, array: NDArray[Any], entries: int) -> NDArray[Any]:
+        """The array if it has room for this many entries, otherwise a copy with room for twice as many."""
+        if entries <= len(array):
+            return array
+        self.generation += 1
+        longer = np.zeros((2 * entries, *array.shape[1:]), array.dtype)
+        longer[: len(array)] = array
+        return longer
+
+
+def tabulate(
+    waiting: WaitingQueue, node_arrays: NodeArrays, depth: int, kind_of: Callable[[Job], int]
+) -> tuple[Sequence[Job], Queue]:
+    """The jobs that a cycle can look at, and the same as arrays; `kind_of` gives the number of a job's kind."""
+    names = sorted(waiting.by_project)
+    lists = [waiting.by_project[name][:depth] for name in names]
+    jobs = [*waiting.over_aged[:depth], *(job for each in lists for job in each)]
+    aged = min(len(waiting.over_aged), depth)
+    head = np.full(len(names), NOBODY, dtype=np.int64)
+    following = np.arange(1, len(jobs) + 1, dtype=np.int32)
+    at = aged
+    for number, each in enumerate(lists):
+        if each:
+            head[number] = at
+            at += len(each)
+            following[at - 1] = NOBODY
+    numbers = {name: number for number, name in enumerate(names)}
+    projects, total = [waiting.projects.get(name, NEWCOMER) for name in names], node_arrays.total
+    whole = [(total.cores * each.share, total.memory_mb * each.share) for each in projects]
+    used = [(each.used.cores, each.used.memory_mb) for each in projects]
+    return jobs, Queue(
+        over_aged=np.arange(aged, dtype=np.int64),
+        head=head,
+        following=following,
+        kind=np.fromiter(map(kind_of, jobs), np.int32, len(jobs)),
+        project=np.fromiter((numbers.get(job.project, NOBODY) for job in jobs), np.int32, len(jobs)),
+        order=_ranks(jobs) if len(names) > 1 else np.zeros(len(jobs), np.int64),
+        whole=np.array(whole, dtype=np.float64).reshape(len(names), 2),
+        used=np.array(used, dtype=np.int64).reshape(len(names), 2),
+        withholds=np.fromiter((job.withholds for job in jobs), np.bool_, len(jobs)),
+    )
+
+
+def _ranks(jobs: Sequence[Job]) -> Integers:
+    """One integer per job; the integers compare as the jobs' `order` does."""
+    ranks = {order: rank for rank, order in enumerate(sorted({job.order for job in jobs}))}
+    return np.fromiter((ranks[job.order] for job in jobs), np.int64, len(jobs))
+
+
 def kernel_rules(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: Iterable[int] = (0,)) -> KernelRules:
     """The rules as the kernel reads them, for jobs that name these heuristics and have demands of these cases."""
     portfolio = [ROWS[heuristic] for heuristic in rules.heuristics]
@@ -270,3 +324,14 @@ def kernel_rules(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: I
         keeps=np.array([member == rules.keeper for member in rules.portfolio]),
         scores=np.array(sorted(used), dtype=np.int64),
     )
+
+
+def slowdown_units(alternative: Alternative) -> int:
+    """The predicted slowdown in whole units of 1e-9, so that a sum does not depend on the order of its terms."""
+    return round(alternative.slowdown * PER_UNIT)
+
+
+def kernel_nodes(node_arrays: NodeArrays, masks: Flags) -> KernelNodes:
+    """The nodes as the kernel reads them; `masks` are the sets of nodes to which alternatives are restricted."""
+    regions = node_arrays.regions
+    return KernelNodes(node_arrays.capacity, masks, regions.weight, regions.switch, regions.weighs)

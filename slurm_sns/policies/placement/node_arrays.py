@@ -116,6 +116,11 @@ def ever_holding_together(
     return node_arrays.regions.home(ever_holding(node_arrays, alternative, allowed), alternative.nodes)
 
 
+def fits_ever(node_arrays: NodeArrays, alternative: Alternative, allowed: frozenset[str] | None = None) -> bool:
+    """Whether enough allowed nodes that are connected are large enough for the alternative when they are empty."""
+    return ever_holding_together(node_arrays, alternative, allowed) is not None
+
+
 def ever_holding(node_arrays: NodeArrays, alternative: Alternative, allowed: frozenset[str] | None) -> Mask:
     """The allowed nodes whose capacity holds the alternative's demand, as a mask."""
     mask = holding(node_arrays.capacity, alternative.demand)

@@ -4,16 +4,15 @@ From that follows what was free at any job's turn: nothing has to be planned aga
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from slurm_sns.model import Alternative, Job
-from slurm_sns.policies.placement.cycle import Cycle, CycleStart, Match, Withheld
-from slurm_sns.policies.placement.fair_order import WaitingQueue
+from slurm_sns.policies.placement.cycle import Cycle, Match, Withheld
+from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
 from slurm_sns.policies.placement.kernel_arrays import MATCH, WHOLE, WITHHELD, Integers
-from slurm_sns.policies.placement.node_arrays import Amounts, Indices, NodeArrays
+from slurm_sns.policies.placement.node_arrays import Amounts, Indices, NodeArrays, held
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +47,6 @@ class MemberRecord:
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
-    """A member's cycle at one moment (a `CycleState`)."""
-
-    opening: CycleStart
-    free: Amounts
-    withheld: list[Withheld]
-
-
-@dataclass(frozen=True, eq=False)
 class PassRecord:
     """A pass: the nodes, what was free on them at its start, the jobs, their alternatives, and each member's cycle.
 
@@ -69,22 +59,16 @@ class PassRecord:
     choices: Sequence[Alternative]
     members: Mapping[str, MemberRecord]
 
-    @cached_property
-    def opening(self) -> CycleStart:
-        """The start of each cycle."""
-        return CycleStart.of(self.node_arrays, self.free_amounts)
-
     def place_of(self, job_id: int) -> int | None:
         """The place of the job in `jobs`; None if no cycle could look at it."""
         return next((at for at, job in enumerate(self.jobs) if job.id == job_id), None)
 
-    def entries(self, of: MemberRecord, begin: int = 0, end: int | None = None) -> list[Match | Withheld]:
-        """The entries of the member's cycle from one to before another; None: to the last."""
-        first = of.first.tolist()
-        columns = zip(*(column[begin:end].tolist() for column in (of.job, of.choice, of.kept)), strict=True)
+    def entries(self, of: MemberRecord, at: slice | Indices = slice(None)) -> list[Match | Withheld]:
+        """These entries of the member's cycle, by default all."""
+        columns = (of.job, of.choice, of.kept, of.first[:-1], of.first[1:])
         found: list[Match | Withheld] = []
-        for entry, (job, choice, kept) in enumerate(columns, begin):
-            nodes, alternative = of.node[first[entry] : first[entry + 1]], self.choices[choice]
+        for job, choice, kept, first, end in zip(*(column[at].tolist() for column in columns), strict=True):
+            nodes, alternative = of.node[first:end], self.choices[choice]
             if kept == MATCH:
                 found.append(Match(self.jobs[job], alternative, nodes))
             else:
@@ -92,12 +76,12 @@ class PassRecord:
                 found.append(Withheld(self.jobs[job], alternative, nodes))
         return found
 
-    def matches(self, of: MemberRecord) -> tuple[Match, ...]:
-        """The member's matches."""
-        return tuple([each for each in self.entries(of) if isinstance(each, Match)])
+    def withheld(self, of: MemberRecord, count: int | None = None) -> list[Match | Withheld]:
+        """The capacity that the member had withheld after so many entries; None: after all."""
+        return self.entries(of, np.flatnonzero(of.kept[:count] != MATCH))
 
-    def moment(self, of: MemberRecord, count: int | None = None) -> Moment:
-        """The member's cycle when it had made so many entries; None: all, at its end."""
+    def left(self, of: MemberRecord, count: int | None = None) -> Amounts:
+        """What was free on all nodes after so many entries of the member's cycle; None: after all."""
         count = len(of.job) if count is None else count
         left, end = self.free_amounts.copy(), int(of.first[count])
         if end:
@@ -111,9 +95,47 @@ class PassRecord:
             )
             for row, amount in zip(left, amounts, strict=True):
                 np.subtract.at(row, nodes, amount)
-        kept = np.flatnonzero(of.kept[:count] != MATCH).tolist()
-        withheld = [each for entry in kept for each in self.entries(of, entry, entry + 1) if isinstance(each, Withheld)]
-        return Moment(self.opening, left[:, self.opening.nodes], withheld)
+        return left
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The winner's matches in queue order, and how many jobs each competing member matched, in portfolio order.
+
+    `withheld` is the capacity that no other job gets.
+    """
+
+    chosen: str
+    matches: tuple[Match, ...]
+    withheld: tuple[Withheld, ...]
+    matched: dict[str, int]
+    record: PassRecord = field(repr=False)
+
+    @classmethod
+    def of(cls, record: PassRecord, chosen: str) -> "Schedule":
+        """The schedule of the chosen member."""
+        entries = record.entries(record.members[chosen])
+        return cls(
+            chosen,
+            tuple([each for each in entries if isinstance(each, Match)]),
+            tuple([each for each in entries if isinstance(each, Withheld)]),
+            {member: of.matched for member, of in record.members.items()},
+            record,
+        )
+
+    def behind(self, queue: WaitingQueue, depth: int) -> list[Job]:
+        """The jobs of the ordered queue behind the first `depth`, which no cycle looks at."""
+        if len(queue) <= depth:
+            return []
+        nodes, looked_at = self.record.node_arrays, len(self.record.members[self.chosen].order)
+        order = FairOrder(queue, nodes.total)
+        charged = {match.job.id: match for match in self.matches} if order.shared else {}
+        for _ in range(looked_at):
+            job = order.pop()
+            if job is not None and job.id in charged:
+                match = charged[job.id]
+                order.charge(job, held(nodes.capacity, match.alternative, match.nodes))
+        return list(iter(order.pop, None))[depth - looked_at :]
 
 
 class PlainRecords:
@@ -131,18 +153,14 @@ class PlainRecords:
 
     def of(self, cycle: Cycle) -> MemberRecord:
         """Run the cycle, and write it down as the kernel does."""
-        order, entries = list[int](), list[tuple[int, int, int]]()
-        nodes, withheld = list[Indices](), 0
-        for step in cycle.steps():
-            order.append(self._places[step.job.id])
-            made: list[Match | Withheld] = [] if step.match is None else [step.match]
-            made += cycle.withheld[withheld:]
-            withheld = len(cycle.withheld)
-            for each in made:
-                choice = self._choices.setdefault(each.alternative, len(self._choices))
-                entries.append((order[-1], choice, MATCH if isinstance(each, Match) else WITHHELD))
-                nodes.append(each.nodes)
-        job, choices, kept = np.array(entries, np.int64).reshape(-1, 3).T
+        order, entries, nodes = list[int](), list[tuple[int, int, int]](), list[Indices]()
+        for job, entry in cycle.steps():
+            order.append(self._places[job.id])
+            if entry is not None:
+                choice = self._choices.setdefault(entry.alternative, len(self._choices))
+                entries.append((order[-1], choice, MATCH if isinstance(entry, Match) else WITHHELD))
+                nodes.append(entry.nodes)
+        jobs, choices, kept = np.array(entries, np.int64).reshape(-1, 3).T
         first = np.cumsum([0, *map(len, nodes)], dtype=np.int64)
         node = np.concatenate([np.zeros(0, np.int64), *nodes])
-        return MemberRecord(np.array(order, np.int64), job, choices, kept, first, node)
+        return MemberRecord(np.array(order, np.int64), jobs, choices, kept, first, node)

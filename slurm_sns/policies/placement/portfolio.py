@@ -10,41 +10,19 @@ jobs without profile are this project's own combination with Spread-n-Share (SC'
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot
 from slurm_sns.policies.base import Explanation, MakeAlternatives, own_geometry
-from slurm_sns.policies.placement.cycle import (
-    Cycle,
-    CycleLimits,
-    CycleStart,
-    EndedCycle,
-    Heuristic,
-    KeepingCycle,
-    Match,
-)
-from slurm_sns.policies.placement.explain import explain
+from slurm_sns.policies.placement.cycle import Cycle, CycleStart, Match, Rules
 from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
-from slurm_sns.policies.placement.heuristics import HEURISTICS, Idlest, require_known
-from slurm_sns.policies.placement.kernel_input import slowdown_units
-from slurm_sns.policies.placement.kernel_matching import Kernel, Rules
+from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, Idlest, require_known
+from slurm_sns.policies.placement.kernel_matching import Kernel, slowdown_units
 from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, NodeArrays, amounts
-from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, PlainRecords
-from slurm_sns.policies.placement.reasons import reasons_to_wait, starts
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """The winner's matches in queue order, and how many jobs each competing member matched, in portfolio order."""
-
-    chosen: str
-    matches: tuple[Match, ...]
-    matched: dict[str, int]
-    cycle: EndedCycle = field(repr=False)
-    record: PassRecord = field(repr=False)
+from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, PlainRecords, Schedule
+from slurm_sns.policies.placement.reasons import explain, reasons_to_wait, starts
 
 
 class Portfolio:
@@ -59,7 +37,6 @@ class Portfolio:
         _check(rules)
         self.rules = rules
         self.alternatives = alternatives
-        self._limits = CycleLimits(rules.queue_depth, rules.reservations)
         self._idlest = Idlest(rules.beta)
         self._kernel = Kernel(rules)
         self._less_shared_ways: tuple[NodeArrays, NodeArrays] | None = None
@@ -69,11 +46,12 @@ class Portfolio:
         """The starts of the best schedule, and for every other job why it waits."""
         node_arrays = self._arrays_of(snapshot.nodes)
         free = amounts([node.free for node in snapshot.nodes])
-        schedule = self.schedule(node_arrays, free, WaitingQueue.of(snapshot.waiting, snapshot.projects))
+        queue = WaitingQueue.of(snapshot.waiting, snapshot.projects)
+        schedule = self.schedule(node_arrays, free, queue)
         return Plan(
-            starts(schedule.matches, node_arrays, schedule.chosen, schedule.matched),
-            reasons_to_wait(schedule.cycle, schedule.matches, snapshot.waiting, self.rules.queue_depth),
-            report=Report(schedule.chosen, schedule.matched, tuple(each.job.id for each in schedule.cycle.withheld)),
+            starts(schedule),
+            reasons_to_wait(schedule, snapshot.waiting, queue, self.rules.queue_depth),
+            report=Report(schedule.chosen, schedule.matched, tuple(each.job.id for each in schedule.withheld)),
             record=schedule.record,
         )
 
@@ -102,33 +80,24 @@ class Portfolio:
             profiled = not self.rules.only_for_profiled or some_profiled(queue)
             ran = self._kernel.run(node_arrays, free, queue, some_profiled=profiled)
             if ran is not None:
-                return Schedule(ran.best, ran.cycle.matches, ran.matched, ran.cycle, ran.cycle.record)
+                return ran
         return self._schedule_plainly(node_arrays, free, queue)
 
     def _schedule_plainly(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The same by the plain twin, which also serves queues that the kernel cannot compute."""
-        left_out = () if some_profiled(queue) else self.rules.only_for_profiled
-        portfolio = [member for member in self.rules.portfolio if member not in left_out]
+        portfolio = self.rules.competing(some_profiled=some_profiled(queue))
         opening, records = CycleStart.of(node_arrays, free), PlainRecords(queue)
-        cycles: dict[str, Cycle] = {}
         members: dict[str, MemberRecord] = {}
         for member in portfolio:
-            cycles[member] = self.cycle(member, opening, queue)
-            members[member] = records.of(cycles[member])
+            keeps = member == self.rules.keeper
+            members[member] = records.of(Cycle(opening, queue, self._chooser(member), self.rules, keeps=keeps))
             if not members[member].matched and not (self.rules.keeper in portfolio and queue.over_aged):
                 # Until its first match a cycle is the same for every member: if one matches nothing, no other does.
                 members |= {each: members[member] for each in portfolio if each not in members}
                 break
         record = PassRecord(node_arrays, free.copy(), records.jobs, records.choices, members)
-        matches = {member: record.matches(members[member]) for member in cycles}
-        matched = {member: each.matched for member, each in members.items()}
-        chosen = min(cycles, key=lambda member: (-matched[member], self._slowdowns(matches[member])))
-        return Schedule(chosen, matches[chosen], matched, cycles[chosen], record)
-
-    def cycle(self, member: str, opening: CycleStart, queue: WaitingQueue) -> Cycle:
-        """The cycle of one member, not yet run."""
-        kind = KeepingCycle if member == self.rules.keeper else Cycle
-        return kind(opening, queue, self._chooser(member), self._limits)
+        schedules = [Schedule.of(record, member) for member in members]
+        return min(schedules, key=lambda of: (-len(of.matches), self._slowdowns(of.matches)))
 
     def _arrays_of(self, nodes: Sequence[Node]) -> NodeArrays:
         """The arrays of these nodes; those of the last plan, whose tables serve again, if the nodes are the same."""

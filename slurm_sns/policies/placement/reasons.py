@@ -1,50 +1,142 @@
-"""One short reason for each job that a plan starts or leaves waiting.
+"""Why a job starts where it does, or why it waits: a short reason for each job of a plan, and the explanation of one.
 
-The reasons are computed from what the winning cycle left free, once for each kind of job: free capacity only shrinks
-in a cycle, so what did not fit at a job's turn does not fit at its end either.
+All of it follows from what the pass wrote down: nothing is a guess, and nothing is planned again. The record of a
+member's cycle says what was free at the moment of a job's turn. Free capacity only shrinks in a cycle, so what did not
+fit at a job's turn does not fit at the end of the cycle either: reasons are computed there, once for each kind of job.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from slurm_sns.model import Job, Start
-from slurm_sns.policies.placement.cycle import EndedCycle, Match
-from slurm_sns.policies.placement.job_size import wording
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_sns.errors import BadInput
+from slurm_sns.model import Alternative, Job, Plan, Snapshot, Start
+from slurm_sns.node_lists import folded
+from slurm_sns.policies.base import Considered, Explanation
+from slurm_sns.policies.placement.cycle import SMALLEST, Match
+from slurm_sns.policies.placement.fair_order import WaitingQueue
+from slurm_sns.policies.placement.heuristics import Heuristic, Idlest, one_group
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.policies.placement.shortfall import FreeCapacity, nearest
+from slurm_sns.policies.placement.node_arrays import Amounts, Indices, ever_holding, holding, taken
+from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, Schedule
+
+NEAREST_SHOWN = 3
+BEST_SHOWN = 4
 
 
-def starts(
-    matches: Iterable[Match], node_arrays: NodeArrays, chosen: str, matched: Mapping[str, int]
-) -> tuple[Start, ...]:
+class FreeCapacity:
+    """What is free on all nodes at one moment of a cycle, with and without the withheld capacity.
+
+    `free` does not include withheld capacity; `free_if_none_withheld` does. Capacity that is withheld for the job
+    `observed` counts as free in both: it is there for this job, and was withheld because it is not enough.
+    """
+
+    def __init__(
+        self, record: PassRecord, of: MemberRecord, count: int | None = None, observed: int | None = None
+    ) -> None:
+        """After so many entries of the member's cycle, None: after all. `observed`: the job to be explained."""
+        self.node_arrays = record.node_arrays
+        self.free = record.left(of, count)
+        self.free_if_none_withheld = self.free.copy()
+        self.withheld_for: dict[int, tuple[str, ...]] = {}
+        for job, alternative, nodes in record.withheld(of, count):
+            took = taken(self.node_arrays.capacity, alternative, nodes)
+            self.free_if_none_withheld[:, nodes] += took
+            if job.id == observed:
+                self.free[:, nodes] += took
+            else:
+                self.withheld_for[job.id] = tuple(self.node_arrays.names[node] for node in nodes)
+
+    def permitted(self, job: Job) -> Indices:
+        """The nodes the job may use."""
+        mask = self.node_arrays.allows(job.allowed)
+        return np.arange(len(self.node_arrays.names)) if mask is None else np.flatnonzero(mask)
+
+    def large_enough(self, alternative: Alternative, job: Job) -> int:
+        """The number of allowed nodes that hold the alternative when they are empty."""
+        return int(np.count_nonzero(ever_holding(self.node_arrays, alternative, job.allowed)))
+
+    def fitting(self, alternative: Alternative, job: Job, *, if_none_withheld: bool = False) -> Indices:
+        """The allowed nodes on which the alternative fits, and which have room for the smallest job."""
+        free = self.free_if_none_withheld if if_none_withheld else self.free
+        mask = holding(free, alternative.demand) & holding(free, SMALLEST)
+        if alternative.exclusive:
+            mask &= (free == self.node_arrays.capacity).all(axis=0)
+        permitted = self.permitted(job)
+        return permitted[mask[permitted]]
+
+    def apart(self, alternative: Alternative, fitting: Indices) -> str:
+        """That no switch joins enough of the nodes on which the alternative fits; empty where one does."""
+        most = self.node_arrays.regions.most_together(fitting)
+        is_apart = 1 < alternative.nodes <= len(fitting) and most < alternative.nodes
+        return f"; no switch joins more than {most} of them" if is_apart else ""
+
+    def in_the_way(self, alternative: Alternative, job: Job) -> tuple[int, ...]:
+        """The jobs for which capacity is withheld, if the alternative would fit without that; otherwise empty."""
+        if not self.withheld_for:
+            return ()
+        fitting = self.fitting(alternative, job, if_none_withheld=True)
+        is_enough = len(fitting) >= alternative.nodes and not self.apart(alternative, fitting)
+        return tuple(self.withheld_for) if is_enough else ()
+
+    def nearest(self, columns: Indices, alternative: Alternative, count: int) -> list[str]:
+        """The `count` nodes, among these columns, that come nearest to fitting, and what they lack, the nearest first.
+
+        Fewer missing resources are nearer, then a smaller sum of missing amounts as shares of the node's capacity.
+        """
+        if not len(columns):
+            return []
+        free, capacity, names = self.free, self.node_arrays.capacity, self.node_arrays.names
+        among = slice(None) if len(columns) == len(names) else columns  # a slice of all nodes needs no copy
+        kinds, shares = np.zeros(len(columns), np.int64), np.zeros(len(columns))
+        for row, needed in enumerate(alternative.demand):
+            if needed > 0:
+                lacks = np.maximum(needed - free[row, among], 0)
+                kinds += lacks > 0
+                shares += lacks / np.maximum(capacity[row, among], 1)
+        not_empty = np.zeros(len(columns), np.bool_)
+        if alternative.exclusive:
+            not_empty = (free[:, among] != capacity[:, among]).any(axis=0)
+            kinds += not_empty
+        first = _first(kinds, shares, count)
+        demand = np.array(alternative.demand)
+        lacking = np.where(demand > 0, np.maximum(demand - free[:, columns[first]].T, 0), 0).tolist()
+        return [
+            _lack(names[columns[at]], lacks, not_empty=bool(not_empty[at]))
+            for at, lacks in zip(first.tolist(), lacking, strict=True)
+        ]
+
+
+def starts(schedule: Schedule) -> tuple[Start, ...]:
     """The start actions for the matches of the chosen schedule."""
-    count = matched[chosen]
-    schedule = f"{chosen}, which matched {count} {'job' if count == 1 else 'jobs'}"
-    if len(matched) > 1:
-        schedule += f" (the most of {len(matched)} heuristics)"
+    count, names = schedule.matched[schedule.chosen], schedule.record.node_arrays.names
+    by = f"{schedule.chosen}, which matched {count} {_plural('job', count)}"
+    if len(schedule.matched) > 1:
+        by += f" (the most of {len(schedule.matched)} heuristics)"
     return tuple(
         Start(
             job_id=match.job.id,
-            nodes=tuple(node_arrays.names[node] for node in match.nodes),
+            nodes=tuple(names[node] for node in match.nodes),
             alternative=match.alternative,
-            reason=f"own heuristic {match.job.heuristic} in {schedule}" if match.job.heuristic else f"by {schedule}",
+            reason=f"own heuristic {match.job.heuristic} in {by}" if match.job.heuristic else f"by {by}",
         )
-        for match in matches
+        for match in schedule.matches
     )
 
 
 def reasons_to_wait(
-    cycle: EndedCycle, matches: Iterable[Match], waiting: Iterable[Job], queue_depth: int
+    schedule: Schedule, waiting: Iterable[Job], queue: WaitingQueue, queue_depth: int
 ) -> dict[int, str]:
-    """Job id -> reason for every waiting job without a match, from a cycle that has run."""
-    placed = {match.job.id for match in matches}
+    """Job id -> reason for every waiting job without a match; `queue` has the same jobs."""
+    placed = {match.job.id for match in schedule.matches}
     left = [job for job in waiting if job.id not in placed]
     if not left:
         return {}
-    behind = {job.id for job in cycle.not_reached()}
-    after = FreeCapacity(cycle)
+    behind = {job.id for job in schedule.behind(queue, queue_depth)}
+    after = FreeCapacity(schedule.record, schedule.record.members[schedule.chosen])
     reason = OncePerKind(partial(_reason, after)).of
     reasons: dict[int, str] = {}
     for job in left:
@@ -65,9 +157,8 @@ def _reason(after: FreeCapacity, job: Job) -> str:
     if not possible:
         alternative = job.alternatives[0]
         large = after.large_enough(alternative, job)
-        return (
-            f"needs {wording(alternative)}; of the nodes that can be planned on now {large} {_are(large)} large enough"
-        )
+        are = "is" if large == 1 else "are"
+        return f"needs {wording(alternative)}; of the nodes that can be planned on now {large} {are} large enough"
     for alternative in possible:
         holders = after.in_the_way(alternative, job)
         if holders:
@@ -77,14 +168,10 @@ def _reason(after: FreeCapacity, job: Job) -> str:
         fitting = after.fitting(alternative, job)
         return f"needs {wording(alternative)}; nodes that fit: {len(fitting)}{after.apart(alternative, fitting)}"
     columns = after.permitted(job)
-    lack = nearest(after.node_arrays, after.free, columns, alternative, 1)[0]
+    lack = after.nearest(columns, alternative, 1)[0]
     demand = wording(replace(alternative, exclusive=False))
     state = f"is empty and has {demand}" if alternative.exclusive else f"has {demand} free"
     return f"no allowed node {state}; nearest: {lack}"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def _some(names: Iterable[str], limit: int = 3) -> str:
@@ -92,3 +179,127 @@ def _some(names: Iterable[str], limit: int = 3) -> str:
     listed = list(names)
     shown = ", ".join(listed[:limit])
     return shown if len(listed) <= limit else f"{shown} and {len(listed) - limit} more"
+
+
+def explain(
+    snapshot: Snapshot, plan: Plan, job_id: int, record: PassRecord, heuristic: Callable[[str, Job], Heuristic]
+) -> Explanation:
+    """What the pass on this snapshot, which gave `plan` and wrote `record`, did with the job.
+
+    `heuristic` is the one that a member uses for a job.
+
+    Raises:
+        BadInput: the job is not among the snapshot's waiting jobs.
+    """
+    job = next((job for job in snapshot.waiting if job.id == job_id), None)
+    if job is None:
+        raise BadInput(f"job {job_id} is not among the {len(snapshot.waiting)} waiting jobs of this snapshot")
+    chosen = plan.report.chosen
+    place = record.place_of(job_id)
+    views = [_view(record, (job, place), name, heuristic(name, job)) for name in record.members]
+    summary = [f"In that cycle {len(snapshot.waiting)} jobs waited; {chosen} matched the most and was dispatched."]
+    if job.heuristic:
+        summary.append(f"The job has a heuristic of its own, {job.heuristic}: every schedule uses it.")
+    missing = next((missing for row, missing in views if row.name == chosen), ())
+    return Explanation(tuple(summary), "heuristic", tuple(row for row, _ in views), missing)
+
+
+def _view(
+    record: PassRecord, at: tuple[Job, int | None], member: str, heuristic: Heuristic
+) -> tuple[Considered, tuple[str, ...]]:
+    """What this member did with the job at this place of the record, and what was missing if it did not place it."""
+    of, (job, place) = record.members[member], at
+    turn = None if place is None else of.turn_of(place)
+    figures = {"jobs matched": of.matched, "place in queue": "not reached" if turn is None else turn + 1}
+    if turn is None:  # behind the queue depth, or no node had room left: the nodes at the end of the cycle
+        return Considered(member, "finds no nodes", "", figures), tuple(_missing(FreeCapacity(record, of), job))
+    before = of.entries_before(turn)
+    entry = next((each for each in record.entries(of, slice(before, before + 1)) if each.job.id == job.id), None)
+    nodes = "" if entry is None else folded(record.node_arrays.names[node] for node in entry.nodes)
+    if isinstance(entry, Match):
+        best = _best(FreeCapacity(record, of, before), entry.alternative, job, heuristic)
+        return Considered(member, f"on {nodes}", best, figures), ()
+    outcome = f"finds no nodes; capacity withheld on {nodes}" if entry else "finds no nodes"
+    after = FreeCapacity(record, of, before + (entry is not None), observed=job.id)
+    return Considered(member, outcome, "", figures), tuple(_missing(after, job))
+
+
+def _best(moment: FreeCapacity, alternative: Alternative, job: Job, heuristic: Heuristic) -> str:
+    """The nodes that the heuristic scored best, with their scores; on a tie in the machine list's order."""
+    arrays = moment.node_arrays
+    region = arrays.regions.find(moment.fitting(alternative, job), alternative.nodes)
+    if region is None:
+        return ""
+    candidates = region.equal
+    if isinstance(heuristic, Idlest):
+        candidates = one_group(moment.free, candidates, alternative.nodes - len(region.lighter))
+    scores = heuristic(arrays.capacity, moment.free, candidates, alternative.demand)
+    order = np.argsort(scores, kind="stable")[:BEST_SHOWN]
+    shown = ", ".join(f"{arrays.names[candidates[at]]} {float(scores[at]):.6g}" for at in order)
+    return f"best nodes (smallest score): {shown}"
+
+
+def _missing(moment: FreeCapacity, job: Job) -> Iterator[str]:
+    """How each alternative fits on the nodes as they were at the job's turn, and what the nearest nodes lacked."""
+    columns = moment.permitted(job)
+    for alternative in job.alternatives:
+        fitting = moment.fitting(alternative, job)
+        yield (
+            f"It needs {wording(alternative)}. Nodes that had this free at its turn: {len(fitting)}; "
+            f"needed: {alternative.nodes}{moment.apart(alternative, fitting)}."
+        )
+        unfit = np.setdiff1d(columns, fitting, assume_unique=True)
+        for lack in moment.nearest(unfit, alternative, NEAREST_SHOWN):
+            yield f"  nearest: {lack}"
+        yield from _in_the_way(moment, alternative, job)
+
+
+def _in_the_way(moment: FreeCapacity, alternative: Alternative, job: Job) -> Iterator[str]:
+    for other in moment.in_the_way(alternative, job):
+        yield f"  it would fit, but capacity is withheld for job {other}"
+    if moment.large_enough(alternative, job) < alternative.nodes:
+        yield "  the nodes that can be planned on now are too small or too few for it, even empty"
+
+
+def _first(kinds: Amounts, shares: NDArray[np.float64], count: int) -> Indices:
+    """The first `count` columns by `kinds`, then by `shares`; on a tie the first in the machine list."""
+    if count == 1:  # for one node there is no need to sort ten thousand
+        fewest = np.flatnonzero(kinds == kinds.min())
+        return fewest[[np.argmin(shares[fewest])]]
+    return np.lexsort((shares, kinds))[:count]
+
+
+def _lack(node: str, lacks: Sequence[int], *, not_empty: bool) -> str:
+    """How much a node lacks of each resource, as in: c3 lacks 4 cores and 2000 MiB."""
+    units = (
+        _plural("core", lacks[0]),
+        "MiB",
+        "ways",
+        "GB/s of bandwidth",
+        "CLOSID (each job with cache ways there has one)",
+    )
+    parts = [f"{amount} {unit}" for amount, unit in zip(lacks, units, strict=True) if amount > 0]
+    if parts:
+        return f"{node} lacks {' and '.join(parts)}"
+    return f"{node} is not empty" if not_empty else f"{node} has no room for even 1 core and 1024 MiB"
+
+
+def wording(alternative: Alternative) -> str:
+    """The size of an alternative in words, as in: 2 empty nodes with 4 cores and 8192 MiB each."""
+    demand = alternative.demand
+    parts = [f"{demand.cores} {_plural('core', demand.cores)}"]
+    if demand.ways:
+        parts.append(f"{demand.ways} {_plural('way', demand.ways)}")
+    if demand.bandwidth_gbps:
+        parts.append(f"{demand.bandwidth_gbps} GB/s")
+    if demand.closids:
+        parts.append(f"{demand.closids} {_plural('CLOSID', demand.closids)}")
+    per_node = ", ".join(parts) + f" and {demand.memory_mb} MiB"
+    if alternative.nodes == 1 and not alternative.exclusive:
+        return per_node
+    empty = "empty " if alternative.exclusive else ""
+    return f"{alternative.nodes} {empty}{_plural('node', alternative.nodes)} with {per_node} each"
+
+
+def _plural(noun: str, count: int) -> str:
+    return noun if count == 1 else noun + "s"

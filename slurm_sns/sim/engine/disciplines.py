@@ -10,7 +10,8 @@ place is delayed, and the next is tried.
 
 from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays
-from slurm_sns.policies.placement.portfolio import Portfolio, Schedule
+from slurm_sns.policies.placement.pass_record import Schedule
+from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.sim.engine.event_loop import EventLoop
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.engine.stride_queue import StrideSimulation

@@ -18,9 +18,9 @@ from enum import IntEnum
 import numpy as np
 
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.fair_order_kernel import turns_for
 from slurm_sns.policies.placement.kernel_arrays import room_for_matches
-from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.replay.lookahead_loop import Ahead, advance_ahead, arrays_for
 from slurm_sns.sim.replay.trace_replay import cluster_of, to_the_end

@@ -6,9 +6,9 @@ The cycles are those of a replay: the same tables, the same kernel.
 import numpy as np
 from numpy.typing import NDArray
 
+from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.cycle_kernel import bench_for
 from slurm_sns.policies.placement.kernel_arrays import NOBODY, Queue, largest_number_of_takes
-from slurm_sns.policies.placement.kernel_matching import Rules
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.portfolio_kernel import schedule
 from slurm_sns.sim.replay.trace_replay import problem_of

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from slurm_sns.errors import SnsError
+from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.cycle_kernel import bench_for
 from slurm_sns.policies.placement.kernel_arrays import (
     NOBODY,
@@ -18,8 +19,7 @@ from slurm_sns.policies.placement.kernel_arrays import (
     Queue,
     largest_number_of_takes,
 )
-from slurm_sns.policies.placement.kernel_input import kernel_nodes, slowdown_units
-from slurm_sns.policies.placement.kernel_matching import Rules, kernel_rules
+from slurm_sns.policies.placement.kernel_matching import kernel_nodes, kernel_rules, slowdown_units
 from slurm_sns.policies.placement.kernel_weights import ROWS, kernel_table
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import open_all

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.placement.kernel_matching import Rules
+from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.kernel_weights import KEYS, kernel_holds
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.rescheduling.parameters import RESCHEDULING

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.policies.placement.job_size import fits_ever
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, fits_ever
 from slurm_sns.sim.traces.trace import (
     SHORTEST_RUN_S,
     SMALLEST_MEMORY_MB,

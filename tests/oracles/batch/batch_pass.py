@@ -14,7 +14,7 @@ from slurm_sns.policies.placement.cycle import FailedShapes, Match
 from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, amounts, held, taken
-from slurm_sns.policies.placement.portfolio import Schedule
+from slurm_sns.policies.placement.pass_record import Schedule
 from slurm_sns.policies.placement.reasons import reasons_to_wait
 
 
@@ -76,7 +76,7 @@ class BatchPass:
     def lack(self, job: Job) -> str:
         """In words, what a job lacks that finds no place now."""
         schedule = self._schedule(job, self.free)
-        return reasons_to_wait(schedule.cycle, schedule.matches, (job,), queue_depth=1)[job.id]
+        return reasons_to_wait(schedule, (job,), _queue_of(job), queue_depth=1)[job.id]
 
     def plan(self, reasons: Mapping[int, str], otherwise: str) -> Plan:
         """The plan. `reasons` say why jobs wait; `otherwise` is the reason of all other jobs that do not start."""
@@ -85,7 +85,7 @@ class BatchPass:
         return Plan(tuple(self._starts), {job.id: reasons.get(job.id, otherwise) for job in left})
 
     def _schedule(self, job: Job, free: Amounts) -> Schedule:
-        return self._placing.schedule(self.node_arrays, free, WaitingQueue(by_project={job.project: [job]}))
+        return self._placing.schedule(self.node_arrays, free, _queue_of(job))
 
     def _place_first_of_kind(self, job: Job) -> Match | None:
         # What is left only shrinks in a pass: an alternative that asks for as much as one that failed is not tried.
@@ -96,3 +96,7 @@ class BatchPass:
             for alternative in job.alternatives:
                 self._failed.add(alternative, job.allowed)
         return found
+
+
+def _queue_of(job: Job) -> WaitingQueue:
+    return WaitingQueue(by_project={job.project: [job]})

@@ -5,8 +5,7 @@ from dataclasses import replace
 from clusters import alternative, job, node, placed, plan
 
 from slurm_sns.model import Alternative, Node, Resources
-from slurm_sns.policies.placement.job_size import fits_ever
-from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.policies.placement.node_arrays import NodeArrays, fits_ever
 
 
 def test_a_cycle_looks_at_queue_depth_jobs_matched_or_not():

@@ -146,7 +146,7 @@ def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(
     for _ in range(4):
         queue = WaitingQueue.of(data.draw(queues(node_arrays.names)), {})
         schedules = [policy.schedule(node_arrays, free, queue) for policy in (ours, theirs)]
-        assert told(schedules[0]) == told(schedules[1])
+        assert told(schedules[0], queue, chosen.queue_depth) == told(schedules[1], queue, chosen.queue_depth)
         for match in schedules[0].matches:
             free[:, match.nodes] -= np.array([match.alternative.demand]).T
         ended = data.draw(st.lists(st.integers(0, len(listed) - 1), max_size=5))
@@ -163,7 +163,7 @@ def test_sizes_never_met_before_come_with_each_pass():
         sizes = [(1 + at % 3, (1024 + 64 * number + at) / GB, 1 + at % 2) for at in range(60)]
         queue = WaitingQueue.of([job(at, *size) for at, size in enumerate(sizes)], {})
         schedules = [policy.schedule(node_arrays, free, queue) for policy in (ours, theirs)]
-        assert told(schedules[0]) == told(schedules[1])
+        assert told(schedules[0], queue, 100) == told(schedules[1], queue, 100)
         free[:, number] = 0
 
 
@@ -182,12 +182,12 @@ def test_several_threads_may_ask_one_policy():
     assert plans == [theirs.plan(snapshot) for snapshot in snapshots] * 3
 
 
-def told(schedule):
+def told(schedule, queue, depth):
     """The contents of a schedule as values that can be compared."""
     matches = [(match.job.id, match.alternative, match.nodes.tolist()) for match in schedule.matches]
-    withheld = [(each.job.id, each.alternative, each.nodes.tolist()) for each in schedule.cycle.withheld]
-    left = schedule.cycle.free.tolist()
-    return schedule.chosen, dict(schedule.matched), matches, withheld, left, schedule.cycle.not_reached()
+    withheld = [(each.job.id, each.alternative, each.nodes.tolist()) for each in schedule.withheld]
+    left = schedule.record.left(schedule.record.members[schedule.chosen]).tolist()
+    return schedule.chosen, dict(schedule.matched), matches, withheld, left, schedule.behind(queue, depth)
 
 
 @pytest.mark.usefixtures("kernel_alone")

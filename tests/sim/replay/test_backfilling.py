@@ -15,10 +15,9 @@ from oracles.portfolio import PlainPortfolio
 
 from slurm_sns.model import Alternative, Job, Node, Resources
 from slurm_sns.policies.baselines.parameters import BatchParameters, EasyParameters
+from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS, IDLEST
-from slurm_sns.policies.placement.job_size import fits_ever
-from slurm_sns.policies.placement.kernel_matching import Rules
-from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.policies.placement.node_arrays import NodeArrays, fits_ever
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.progress.progress import Fixed

@@ -21,8 +21,7 @@ from slurm_sns.coverage.logs import EVENT, duration_s
 from slurm_sns.coverage.sbatch_options import submission
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.combined.batch import placing
-from slurm_sns.policies.placement.job_size import fits_ever
-from slurm_sns.policies.placement.node_arrays import NodeArrays, ever_holding
+from slurm_sns.policies.placement.node_arrays import NodeArrays, ever_holding, fits_ever
 from slurm_sns.policies.registry import specification
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.engine.planned import PlannedSimulation
