@@ -14,7 +14,10 @@ looked at, V distinct alternatives among them, N nodes and M matched nodes costs
 working memory (`Bench`) keeps the state of the nodes: another pass on the same nodes costs O(N) once, and for each
 alternative of an earlier pass only as much as has changed since.
 
-Source: Max-Jobs paper (JSSPP 2013), sections 1-4, Spread-n-Share (SC'19), section 4.4. The module `cycle` says
+A job that finds no place has capacity withheld for it at the first `reservations` positions of the queue. For an
+over-aged job it always is: where the member keeps whole nodes, so for the first such job only.
+
+Source: Max-Jobs paper (JSSPP 2013), sections 1-5, Spread-n-Share (SC'19), section 4.4. The module `cycle` says
 how we decide what they leave open.
 """
 
@@ -24,14 +27,7 @@ import numpy as np
 
 from slurm_sns.policies.placement.best_node_kernel import find_nodes
 from slurm_sns.policies.placement.compiled import compiled
-from slurm_sns.policies.placement.fair_order_kernel import (
-    SHARED,
-    FairOrderState,
-    begin,
-    charge,
-    job_at,
-    turns_for,
-)
+from slurm_sns.policies.placement.fair_order_kernel import SHARED, FairOrderState, begin, charge, job_at, turns_for
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
     LOOKED_AT,
@@ -40,25 +36,30 @@ from slurm_sns.policies.placement.kernel_arrays import (
     NOBODY,
     SLOWDOWN,
     WHOLE,
+    WITHHELD,
     AlternativeArrays,
     Integers,
+    KernelNodes,
+    KernelRules,
     Matches,
-    MemberLogs,
     Problem,
     Queue,
-    room_for_logs,
     room_for_matches,
 )
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
 from slurm_sns.policies.placement.node_state_kernel import (
+    NONE,
     OPEN,
+    PLACE_BITS,
+    PLACES,
     CycleNodes,
     node_state_for,
     restart,
     take,
 )
-from slurm_sns.policies.placement.order_statistics import sort
-from slurm_sns.policies.placement.withholding_kernel import way_to_withhold, withhold
+from slurm_sns.policies.placement.order_statistics import nth_smallest, sort
+from slurm_sns.policies.placement.region_kernel import ANY_SWITCH, NO_REGION
+from slurm_sns.policies.placement.regions import NO_SWITCH
 
 FAILURES, RUN, KEPT_WHOLE, FIRST_CHOSEN, CHOSEN = range(5)
 
@@ -69,8 +70,7 @@ class Bench(NamedTuple):
     node_state: CycleNodes
     turns: FairOrderState
     matches: tuple[Matches, Matches]  #: the best schedule so far and the one being made
-    order: Integers  #: (J) the jobs that the schedule being made has looked at, in the order of their turns
-    log: MemberLogs  #: what each member did, for who asks
+    log: Matches  #: what each member did, for who asks
     alternative_tried: Integers  #: (W) the last run in which the alternative was tried; a run is one member's cycle
     alternative_failed: Integers  #: (W) the last run in which the alternative failed
     kind_failed: Integers  #: (K) the last run in which all alternatives of the kind failed
@@ -87,12 +87,12 @@ def bench_for(problem: Problem, jobs: int, projects: int, takes: int, *, logs: b
     """
     count = len(problem.alternatives.nodes)
     entries = min(problem.limits.depth, jobs)
+    looked_at = entries if logs else 0
     return Bench(
         node_state=node_state_for(problem),
         turns=turns_for(projects, entries),
-        matches=(room_for_matches(entries, takes), room_for_matches(entries, takes)),
-        order=np.empty(entries if logs else 0, np.int64),
-        log=room_for_logs(len(problem.limits.portfolio) if logs else 0, entries, takes),
+        matches=(room_for_matches(entries, takes, looked_at), room_for_matches(entries, takes, looked_at)),
+        log=room_for_matches(entries, takes, entries, rows=(len(problem.limits.portfolio) if logs else 0,)),
         alternative_tried=np.zeros(count, np.int64),
         alternative_failed=np.zeros(count, np.int64),
         kind_failed=np.zeros(len(problem.kinds.own), np.int64),
@@ -120,14 +120,14 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
     bench.state[RUN] += 1
     run = bench.state[RUN]
     matches.totals[:] = 0
-    logs = len(bench.order) > 0
+    logs = len(matches.order) > 0
     position = 0
     while position < limits.depth and bench.node_state.state[OPEN] > 0:
         job = job_at(bench.turns, queue, position)
         if job == NOBODY:
             break
         if logs:
-            bench.order[position] = job
+            matches.order[position] = job
         kind = queue.kind[job]
         over_aged = position < len(queue.over_aged)
         choice, how = NOBODY, MATCH
@@ -141,13 +141,8 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
         if choice != NOBODY:
             enter(bench, matches, job, choice, how)
             if how == MATCH and bench.turns.state[SHARED]:
-                charge(
-                    bench.turns,
-                    queue,
-                    job,
-                    held_by_last(bench.node_state, matches, kinds.alternative[choice]),
-                    over_aged,
-                )
+                held = held_by_last(bench.node_state, matches, kinds.alternative[choice])
+                charge(bench.turns, queue, job, held, over_aged)
         position += 1
     matches.totals[LOOKED_AT] = position
 
@@ -162,19 +157,15 @@ def heuristic_of(problem: Problem, member: int, kind: int) -> int:
 @compiled
 def _match(bench: Bench, heuristic: int, kind: int) -> int:
     """Choose the best nodes for the first alternative that fits; return the choice, NOBODY when none fits."""
-    node_state, kinds, alternatives = (
-        bench.node_state,
-        bench.node_state.problem.kinds,
-        bench.node_state.problem.alternatives,
-    )
+    node_state = bench.node_state
+    kinds, alternatives = node_state.problem.kinds, node_state.problem.alternatives
     run = bench.state[RUN]
     for choice in range(kinds.first[kind], kinds.first[kind + 1]):
         alternative = kinds.alternative[choice]
         if must_fail(bench, alternative):
             continue
-        first = find_nodes(
-            node_state, node_state.problem.scores.of[heuristic, alternatives.case[alternative]], alternative
-        )
+        score = node_state.problem.scores.of[heuristic, alternatives.case[alternative]]
+        first = find_nodes(node_state, score, alternative)
         if first != NOBODY:
             bench.state[FIRST_CHOSEN] = first
             bench.state[CHOSEN] = alternatives.nodes[alternative]
@@ -187,11 +178,8 @@ def _match(bench: Bench, heuristic: int, kind: int) -> int:
 @compiled
 def enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> None:
     """Take the chosen nodes and add the entry to `matches`."""
-    node_state, kinds, alternatives = (
-        bench.node_state,
-        bench.node_state.problem.kinds,
-        bench.node_state.problem.alternatives,
-    )
+    node_state = bench.node_state
+    kinds, alternatives = node_state.problem.kinds, node_state.problem.alternatives
     entry, alternative, count = matches.totals[ENTRIES], kinds.alternative[choice], bench.state[CHOSEN]
     first = matches.first[entry]
     nodes = matches.node[first : first + count]
@@ -265,10 +253,112 @@ def held_by_last(node_state: CycleNodes, matches: Matches, alternative: int) -> 
     cores, memory = 0, 0
     for at in range(matches.first[entry], matches.first[entry + 1]):
         node = matches.node[at]
-        cores += (
-            capacity[CORES, node] if alternatives.exclusive[alternative] else alternatives.demand[alternative, CORES]
-        )
-        memory += (
-            capacity[MEMORY, node] if alternatives.exclusive[alternative] else alternatives.demand[alternative, MEMORY]
-        )
+        whole = alternatives.exclusive[alternative]
+        cores += capacity[CORES, node] if whole else alternatives.demand[alternative, CORES]
+        memory += capacity[MEMORY, node] if whole else alternatives.demand[alternative, MEMORY]
     return cores, memory
+
+
+@compiled
+def way_to_withhold(limits: KernelRules, member: int, position: int, over_aged: bool, has_kept_whole: bool) -> int:
+    """How capacity is withheld for a job without a match: WHOLE nodes, its demand (WITHHELD), or NOBODY: not at all."""
+    if over_aged and limits.keeps[member]:
+        return NOBODY if has_kept_whole else WHOLE
+    return WITHHELD if over_aged or position < limits.reservations else NOBODY
+
+
+@compiled
+def withhold(node_state: CycleNodes, kind: int, how: int) -> tuple[int, int]:
+    """Choose the nodes on which capacity is withheld for a job of this kind.
+
+    Returns the choice, NOBODY when there is none, and how many nodes of `node_state.chosen` it has, from the first on.
+
+    It takes the first alternative that the cluster could ever hold, and the open nodes that are large enough for it:
+    to withhold the demand those with the most free memory, to keep whole nodes those with the fewest used cores.
+    """
+    nodes, alternatives, kinds = node_state.problem.nodes, node_state.problem.alternatives, node_state.problem.kinds
+    for choice in range(kinds.first[kind], kinds.first[kind + 1]):
+        alternative = kinds.alternative[choice]
+        if how == WITHHELD and alternatives.simple[alternative] and alternatives.nodes[alternative] == 1:
+            node = _most_free_memory(node_state, alternative)
+            if node != NOBODY:
+                node_state.chosen[0] = node
+                return choice, 1
+        home = _home(node_state, alternative)
+        if home == NO_REGION:
+            continue
+        count = 0
+        for node in range(len(node_state.keys)):
+            is_there = home == ANY_SWITCH or nodes.switch[-1, node] == home
+            if is_there and node_state.is_open[node] == 1 and _is_large_enough(nodes, alternatives, alternative, node):
+                used = nodes.capacity[CORES, node] - node_state.free[CORES, node]
+                score = used if how == WHOLE else -node_state.free[MEMORY, node]
+                node_state.keys[count] = (score << PLACE_BITS) + node
+                count += 1
+        if count == 0:
+            return NOBODY, 0
+        wanted = min(alternatives.nodes[alternative], count)
+        keys = node_state.keys[:count]
+        largest = nth_smallest(node_state.scratch[:count], keys, wanted)
+        chosen = 0
+        for at in range(count):
+            if keys[at] <= largest:
+                node_state.chosen[chosen] = keys[at] & PLACES
+                chosen += 1
+        return choice, chosen
+    return NOBODY, 0
+
+
+@compiled
+def _most_free_memory(node_state: CycleNodes, alternative: int) -> int:
+    """The open node with the most free memory that is large enough for a simple alternative; NOBODY if there is none.
+
+    The general search of `withhold` finds the same node. This one is a single loop that the compiler vectorises: where
+    capacity is withheld for every unmatched job, it decides how long a replay takes.
+    """
+    nodes, alternatives = node_state.problem.nodes, node_state.problem.alternatives
+    is_open, memory = node_state.is_open[:], node_state.free[MEMORY, :]
+    all_cores, all_memory = nodes.capacity[CORES, :], nodes.capacity[MEMORY, :]
+    needs_cores, needs_memory = alternatives.demand[alternative, CORES], alternatives.demand[alternative, MEMORY]
+    smallest = NONE
+    for node in range(len(is_open)):
+        large_enough = (all_cores[node] >= needs_cores) & (all_memory[node] >= needs_memory)
+        key = (-memory[node] << PLACE_BITS) + node if large_enough & (is_open[node] == 1) else NONE
+        smallest = min(smallest, key)
+    return NOBODY if smallest == NONE else smallest & PLACES
+
+
+@compiled
+def _home(node_state: CycleNodes, alternative: int) -> int:
+    """The first switch of the highest level with enough nodes that are large enough; NO_REGION if there is none.
+
+    ANY_SWITCH where all nodes are connected alike, for a job on one node always.
+    """
+    nodes, alternatives, counts = node_state.problem.nodes, node_state.problem.alternatives, node_state.tangent
+    wanted, levels = alternatives.nodes[alternative], nodes.switch.shape[0]
+    if wanted == 1 or levels == 0:
+        for node in range(nodes.capacity.shape[1]):
+            if wanted == 0:
+                break
+            wanted -= _is_large_enough(nodes, alternatives, alternative, node)
+        return ANY_SWITCH if wanted == 0 else NO_REGION
+    counts[:] = 0
+    first = NO_REGION
+    for node in range(nodes.capacity.shape[1]):
+        switch = nodes.switch[-1, node]
+        if switch != NO_SWITCH and _is_large_enough(nodes, alternatives, alternative, node):
+            counts[switch] += 1
+            if counts[switch] >= wanted and (first == NO_REGION or switch < first):
+                first = switch
+    return first
+
+
+@compiled
+def _is_large_enough(nodes: KernelNodes, alternatives: AlternativeArrays, alternative: int, node: int) -> bool:
+    """Whether the node could hold the alternative if it were empty."""
+    for row in range(nodes.capacity.shape[0]):
+        demand = alternatives.demand[alternative, row]
+        if (row <= MEMORY or demand > 0) and nodes.capacity[row, node] < demand:
+            return False
+    allowed = alternatives.allowed[alternative]
+    return allowed == NOBODY or nodes.allowed[allowed, node]

@@ -106,55 +106,34 @@ class Problem(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """The result of one member's cycle: entry i has the nodes `node[first[i]:first[i + 1]]`."""
+    """The result of one member's cycle: entry i has the nodes `node[first[i]:first[i + 1]]`.
+
+    A log of all members' cycles has a row for each member in each array.
+    """
 
     job: Integers
     choice: Integers
     kept: Integers  #: MATCH; or capacity withheld on the nodes: the demand (WITHHELD) or all of it (WHOLE)
     first: Integers
     node: Integers
+    order: Integers  #: the jobs that the cycle looked at, in the order of their turns; empty where nobody asks for it
     totals: Integers  #: (4) number of entries, of matches, of jobs looked at, and the sum of the matches' slowdowns
-
-
-class MemberLogs(NamedTuple):
-    """The results of all members' cycles, a row for each member; no rows where nobody asks for it."""
-
-    job: Integers
-    choice: Integers
-    kept: Integers
-    first: Integers
-    node: Integers
-    order: Integers  #: the jobs that the cycle looked at, in the order of their turns
-    totals: Integers
 
 
 ENTRIES, MATCHED, LOOKED_AT, SLOWDOWN = range(4)
 MATCH, WITHHELD, WHOLE = range(3)
 
 
-def room_for_matches(jobs: int, nodes: int) -> Matches:
-    """Empty arrays for this many entries, which have this many nodes together."""
-    return Matches(
-        job=np.empty(jobs, np.int64),
-        choice=np.empty(jobs, np.int64),
-        kept=np.empty(jobs, np.int64),
-        first=np.zeros(jobs + 1, np.int64),
-        node=np.empty(nodes, np.int64),
-        totals=np.zeros(4, np.int64),
-    )
+def room_for_matches(jobs: int, nodes: int, looked_at: int = 0, rows: tuple[int, ...] = ()) -> Matches:
+    """Empty arrays for this many entries, which have this many nodes together, and the jobs looked at.
 
+    `rows` is the number of members in a log, if it is one.
+    """
 
-def room_for_logs(members: int, jobs: int, nodes: int) -> MemberLogs:
-    """Empty arrays for the cycles of so many members, each with room as in `room_for_matches`."""
-    return MemberLogs(
-        job=np.empty((members, jobs), np.int64),
-        choice=np.empty((members, jobs), np.int64),
-        kept=np.empty((members, jobs), np.int64),
-        first=np.zeros((members, jobs + 1), np.int64),
-        node=np.empty((members, nodes), np.int64),
-        order=np.empty((members, jobs), np.int64),
-        totals=np.zeros((members, 4), np.int64),
-    )
+    def room(count: int) -> Integers:
+        return np.zeros((*rows, count), np.int64)
+
+    return Matches(room(jobs), room(jobs), room(jobs), room(jobs + 1), room(nodes), room(looked_at), room(4))
 
 
 def largest_number_of_takes(free: Integers, alternatives: AlternativeArrays) -> int:

@@ -24,7 +24,7 @@ from slurm_sns.policies.placement.kernel_arrays import (
     JobKinds,
     KernelNodes,
     KernelRules,
-    MemberLogs,
+    Matches,
     Problem,
     Queue,
     Scores,
@@ -134,7 +134,7 @@ class _Session:
         return Problem(nodes, alternatives, kinds, self._scores, limits)
 
     def _record(
-        self, log: MemberLogs, competing: Sequence[int], ran: int, jobs: Sequence[Job], free: Amounts
+        self, log: Matches, competing: Sequence[int], ran: int, jobs: Sequence[Job], free: Amounts
     ) -> PassRecord:
         """What the competing members did; the first `ran` of them have run.
 
@@ -146,7 +146,7 @@ class _Session:
         return PassRecord(self.node_arrays, free.copy(), jobs, self._table.choices, members)
 
 
-def _written_down(log: MemberLogs, member: int) -> MemberRecord:
+def _written_down(log: Matches, member: int) -> MemberRecord:
     """A copy of one member's row: the next pass overwrites it."""
     totals = log.totals[member]
     entries, looked_at = int(totals[ENTRIES]), int(totals[LOOKED_AT])

@@ -77,7 +77,7 @@ def _write_down(bench: Bench, matches: Matches, member: int) -> None:
     for at in range(matches.first[entries]):
         log.node[member, at] = matches.node[at]
     for at in range(matches.totals[LOOKED_AT]):
-        log.order[member, at] = bench.order[at]
+        log.order[member, at] = matches.order[at]
     for at in range(len(matches.totals)):
         log.totals[member, at] = matches.totals[at]
 
