@@ -33,8 +33,11 @@ from oracles.dfrs import instant as plain  # noqa: E402  numba's cache directory
 from slurm_sns.policies.dfrs import instant  # noqa: E402
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, DYNMCB8  # noqa: E402
 from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment  # noqa: E402
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes  # noqa: E402
-from slurm_sns.policies.dfrs.instant import Instant  # noqa: E402
+from slurm_sns.policies.dfrs.instant import (  # noqa: E402
+    FluidJob,
+    Instant,
+    Nodes,
+)
 from slurm_sns.policies.dfrs.instant_kernel import decide  # noqa: E402
 from slurm_sns.sim.replay.fluid_replay import replay_fluid  # noqa: E402
 from slurm_sns.sim.traces.fluid_trace import whole_nodes  # noqa: E402

@@ -8,7 +8,7 @@ from oracles.disruptions import CountedSimulation, Disruptions
 
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.dfrs import instant
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
+from slurm_sns.policies.dfrs.instant import FluidJob, Nodes
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace

@@ -1,10 +1,12 @@
 """The arrays that the compiled kernels of DFRS work on.
 
-Amounts are integers in common units (module fluid_jobs), stored as floats: sums and products of them are exact below
-2^53. Times are floats in seconds. Jobs are numbers, in submit order, and arrays by job have an entry for each.
+Amounts are integers in common units, stored as floats: sums and products of them are exact below 2^53. The CPU of all
+nodes together is as many units as their memory, so that the two needs of a task can be compared. Times are floats in
+seconds. Jobs are numbers, in submit order, and arrays by job have an entry for each.
 """
 
 from collections.abc import Sequence
+from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,20 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]
 Flags = NDArray[np.bool_]
+
+
+class Scale(NamedTuple):
+    """The factors by which amounts of CPU and of memory become amounts in common units."""
+
+    cpu: int
+    memory: int
+
+    @classmethod
+    def of(cls, cpu: Sequence[int], memory: Sequence[int]) -> "Scale":
+        """The factors for nodes with these capacities, as small as possible."""
+        cpus, memories = sum(cpu), sum(memory)
+        common = gcd(cpus, memories) or 1
+        return cls(max(memories // common, 1), max(cpus // common, 1))
 
 
 class NodeCapacity(NamedTuple):

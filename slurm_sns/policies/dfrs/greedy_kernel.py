@@ -14,8 +14,8 @@ import numpy as np
 
 from slurm_sns.policies.dfrs.fluid_arrays import PASSES, RUNNING, FluidCluster, Integers, copy
 from slurm_sns.policies.dfrs.job_lists import add_waiting, give_nodes, remove_waiting, take_nodes
+from slurm_sns.policies.dfrs.order_kernel import sort_decreasing
 from slurm_sns.policies.dfrs.priority_kernel import sort_by_priority
-from slurm_sns.policies.dfrs.sort_kernel import sort_decreasing
 from slurm_sns.policies.placement.compiled import subroutine
 
 

@@ -1,4 +1,11 @@
-"""One instant and the decision for it, as values: what the policy gives to the compiled kernels and takes from them."""
+"""One instant and the decision for it, as values: what the policy gives to the compiled kernels and takes from them.
+
+A job is a number of tasks that are all alike: each needs memory, of which it must have all, and CPU, of which it may
+have any fraction, the same for all tasks: the job's yield. CPU and memory of nodes and tasks are integers in common
+units (module fluid_arrays).
+
+Source: Dynamic fractional resource scheduling (IPDPS 2010), section II-B.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -16,9 +23,31 @@ from slurm_sns.policies.dfrs.fluid_arrays import (
     job_needs,
     node_capacity,
 )
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
 from slurm_sns.policies.dfrs.instant_kernel import decide as decide_in_place
 from slurm_sns.policies.dfrs.job_lists import list_all
+
+
+class Nodes(NamedTuple):
+    """The capacity of each node."""
+
+    cpu: tuple[int, ...]
+    memory: tuple[int, ...]
+
+
+class FluidJob(NamedTuple):
+    """A job that has been submitted and has not ended.
+
+    `cpu` and `memory` are the needs of one task. `virtual_s` is the integral of its yield so far. `nodes` has the
+    position of a node for each of its tasks, in increasing order; it is empty for a job that waits or is paused.
+    """
+
+    id: int
+    submit_s: Seconds
+    tasks: int
+    cpu: int
+    memory: int
+    virtual_s: Seconds = 0
+    nodes: tuple[int, ...] = ()
 
 
 class Instant(NamedTuple):

@@ -6,7 +6,17 @@ all jobs are packed anew; then the yields, once.
 While no job gets or loses nodes, yields stay what they are: an instant at which nothing is placed costs no more than
 the attempts. Between runs the yields for the smallest stretch do not change either: they depend on the next run only.
 
-Source: Dynamic fractional resource scheduling (IPDPS 2010), section III.
+The yields: one for all, then raised job by job with the CPU that is left. The largest yield that all jobs can have is
+1 / max(1, L), where L is the highest CPU load of any node. Then the jobs whose nodes all have CPU left are raised one
+after the other, each as far as possible: those first that need the least CPU over all their tasks (ties: the earlier
+submit), which improves the average yield most. A job that has been raised has yield 1, or a node without CPU left; so
+one pass over the jobs raises all that can be raised.
+
+Under gang scheduling a node with a CPU load of 2.5 has three time slices, in each of which some of its jobs run at full
+speed. A job runs on all of its nodes at once, so its node with the most slices decides. The slices are not filled up
+with others.
+
+Source: Dynamic fractional resource scheduling (IPDPS 2010), section III; gang scheduling is no part of it.
 """
 
 import numpy as np
@@ -19,9 +29,11 @@ from slurm_sns.policies.dfrs.fluid_arrays import (
     WAITING,
     DecisionMoment,
     FluidCluster,
+    Integers,
     copy,
 )
 from slurm_sns.policies.dfrs.greedy_kernel import list_fitting, make_room, place
+from slurm_sns.policies.dfrs.order_kernel import sort_by_submit, sort_decreasing
 from slurm_sns.policies.dfrs.priority_kernel import (
     choose_highest,
     first_by_priority,
@@ -29,8 +41,6 @@ from slurm_sns.policies.dfrs.priority_kernel import (
     sort_by_priority,
 )
 from slurm_sns.policies.dfrs.search_kernel import LEAST_YIELD, search_stretch, search_yield
-from slurm_sns.policies.dfrs.sort_kernel import sort_by_submit
-from slurm_sns.policies.dfrs.yields_kernel import equal_yield, raise_yields, slice_time
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
 
 
@@ -107,9 +117,67 @@ def _set_yields(algorithm: Algorithm, cluster: FluidCluster, clock: DecisionMome
     """Set the yields of the jobs that have nodes. O(their tasks + nodes), and a sort of the jobs."""
     states, jobs = cluster.states, cluster.lists.running[: cluster.lists.counts[RUNNING]]
     if algorithm.slices_time:
-        slice_time(cluster, jobs)
+        _slice_time(cluster, jobs)
         return
-    base = equal_yield(cluster)
+    base = _equal_yield(cluster)
     for job in jobs:
         states.cpu_yield[job] = max(states.floor[job], LEAST_YIELD) if algorithm.minimises_stretch else base
-    raise_yields(cluster, jobs, algorithm.minimises_stretch, clock.next_run_s)
+    _raise_yields(cluster, jobs, algorithm.minimises_stretch, clock.next_run_s)
+
+
+@subroutine
+def _equal_yield(cluster: FluidCluster) -> float:
+    """The largest yield that all of the jobs that have nodes can have."""
+    highest = 1.0
+    for node in range(len(cluster.capacity.cpu)):
+        highest = max(highest, cluster.space.cpu_needed[node] / cluster.capacity.cpu[node])
+    return 1.0 / highest
+
+
+@subroutine
+def _slice_time(cluster: FluidCluster, jobs: Integers) -> None:
+    """Set the yields of gang scheduling of these jobs, which have nodes."""
+    needs, states = cluster.needs, cluster.states
+    for job in jobs:
+        slices = 1.0
+        for node in states.places[needs.first[job] : needs.end[job]]:
+            slices = max(slices, np.ceil(cluster.space.cpu_needed[node] / cluster.capacity.cpu[node]))
+        states.cpu_yield[job] = 1.0 / slices
+
+
+@subroutine
+def _raise_yields(cluster: FluidCluster, jobs: Integers, is_weighted: bool, next_run_s: float) -> None:
+    """Raise the yields of these jobs, which have nodes: those first that need the least CPU over all their tasks.
+
+    If `is_weighted` their needs are multiplied by their flow time at the next run. The jobs are in submit order.
+    """
+    needs, states, space = cluster.needs, cluster.states, cluster.space
+    copy(space.cpu, cluster.capacity.cpu)
+    raised = space.raised[: len(jobs)]
+    for job in jobs:
+        for node in states.places[needs.first[job] : needs.end[job]]:
+            space.cpu[node] -= needs.cpu[job] * states.cpu_yield[job]
+        weight = next_run_s - needs.submit_s[job] if is_weighted else 1.0
+        space.key[job] = -needs.cpu[job] * needs.tasks[job] * weight
+    copy(raised, jobs)
+    sort_decreasing(raised, space.key, space.key, space.spare)
+    for job in raised:
+        _raise_one(cluster, job)
+
+
+@subroutine
+def _raise_one(cluster: FluidCluster, job: int) -> None:
+    """Raise one job's yield as far as the nodes allow; a node's tasks follow each other among the places."""
+    needs, states, left = cluster.needs, cluster.states, cluster.space.cpu
+    places = states.places[needs.first[job] : needs.end[job]]
+    raise_by = 1.0 - states.cpu_yield[job]
+    tasks = 0
+    for at, node in enumerate(places):
+        tasks += 1
+        if at + 1 == len(places) or places[at + 1] != node:
+            raise_by = min(raise_by, left[node] / (tasks * needs.cpu[job]))
+            tasks = 0
+    if raise_by > 0.0:
+        states.cpu_yield[job] += raise_by
+        for node in places:
+            left[node] -= raise_by * needs.cpu[job]

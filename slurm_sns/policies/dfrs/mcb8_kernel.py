@@ -16,7 +16,7 @@ bin packing algorithms (ICPP 1999). Ties, and what the paper leaves open, as in 
 import numpy as np
 
 from slurm_sns.policies.dfrs.fluid_arrays import Floats, FluidCluster, Integers, Places, copy
-from slurm_sns.policies.dfrs.sort_kernel import sort_decreasing
+from slurm_sns.policies.dfrs.order_kernel import sort_decreasing
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
 
 #: Memory and CPU left that differ by a smaller fraction of a node are equal.

@@ -1,18 +1,37 @@
-"""The parameters of DFRS's algorithms, and their specifications.
+"""The parameters of DFRS's algorithms, what they remember from one plan to the next, and their specifications.
 
 The published results are for a period of 600 s (IPDPS 2010, section III-B).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from slurm_sns.model import Seconds, Share
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.policies.dfrs.history import DfrsHistory
 from slurm_sns.policies.specification import Setting, Specification, parameter
 
 #: A year: longer than any job waits.
 LONGEST_PERIOD_S = 31_536_000
 
-_FORMAT = HistoryFormat(1, DfrsHistory)
+
+@dataclass(frozen=True)
+class Attempts:
+    """How often a waiting job found no place, and when it is tried again; None if no time is set."""
+
+    failures: int = 0
+    next_s: Seconds | None = None
+
+
+@dataclass(frozen=True)
+class DfrsHistory:
+    """The jobs that wait, by their attempts, the next periodic run, and the yields that the last one gave (STRETCH).
+
+    `next_run_s` is None while there are no jobs.
+    """
+
+    waiting: Mapping[int, Attempts] = field(default_factory=dict)
+    next_run_s: Seconds | None = None
+    floors: Mapping[int, Share] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +60,7 @@ def _specification(name: str, text: str, *parameters: type) -> Specification:
         f"slurm_sns.policies.dfrs.policy:{name.replace('-', '_')}",
         is_simulated_only=True,
         is_fluid=True,
-        history=_FORMAT,
+        history=HistoryFormat(1, DfrsHistory),
         runner="slurm_sns.sim.runners.fluid:fluid",
     )
 

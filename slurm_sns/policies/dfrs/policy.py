@@ -24,10 +24,9 @@ from slurm_sns.model import (
 from slurm_sns.policies.base import no_explanation, own_geometry
 from slurm_sns.policies.dfrs import algorithms, instant
 from slurm_sns.policies.dfrs.algorithms import MOST_DOUBLINGS, Algorithm
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes, Scale
-from slurm_sns.policies.dfrs.history import Attempts, DfrsHistory
-from slurm_sns.policies.dfrs.instant import Instant, YieldDecision
-from slurm_sns.policies.dfrs.parameters import GreedyParameters, PeriodicParameters
+from slurm_sns.policies.dfrs.fluid_arrays import Scale
+from slurm_sns.policies.dfrs.instant import FluidJob, Instant, Nodes, YieldDecision
+from slurm_sns.policies.dfrs.parameters import Attempts, DfrsHistory, GreedyParameters, PeriodicParameters
 
 NO_ROOM = "no nodes have memory for all of its tasks"
 PAUSED = "its memory is needed for jobs with a higher priority"

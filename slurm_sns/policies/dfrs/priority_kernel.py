@@ -10,8 +10,7 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section III.
 import numpy as np
 
 from slurm_sns.policies.dfrs.fluid_arrays import RUNNING, WAITING, FluidCluster, Integers
-from slurm_sns.policies.dfrs.heap_kernel import order_heap, pop
-from slurm_sns.policies.dfrs.sort_kernel import sort_by_submit, sort_decreasing
+from slurm_sns.policies.dfrs.order_kernel import order_heap, pop, sort_by_submit, sort_decreasing
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
 
 #: Priorities that differ by a smaller fraction are equal.

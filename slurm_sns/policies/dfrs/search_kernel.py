@@ -18,7 +18,7 @@ raises negative ones only, is our choice.
 from slurm_sns.policies.dfrs.fluid_arrays import DecisionMoment, FluidCluster, Integers, copy
 from slurm_sns.policies.dfrs.job_lists import give_all_nodes
 from slurm_sns.policies.dfrs.mcb8_kernel import pack
-from slurm_sns.policies.dfrs.sort_kernel import sort_by_submit
+from slurm_sns.policies.dfrs.order_kernel import sort_by_submit
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
 
 #: The yields that are tried, as numerators of this denominator: 1, 0.01, and the points of the bisection.

@@ -15,9 +15,9 @@ import numpy as np
 
 from slurm_sns.policies.dfrs.algorithms import MOST_DOUBLINGS, Algorithm
 from slurm_sns.policies.dfrs.fluid_arrays import RUNNING, TURNS, WAITING, DecisionMoment, Places, copy
-from slurm_sns.policies.dfrs.heap_kernel import pop, push
 from slurm_sns.policies.dfrs.instant_kernel import decide
 from slurm_sns.policies.dfrs.job_lists import add_waiting, take_nodes
+from slurm_sns.policies.dfrs.order_kernel import pop, push
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
 from slurm_sns.sim.replay.fluid_state import (
     CAPS_NS,

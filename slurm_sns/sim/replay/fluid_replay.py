@@ -17,11 +17,11 @@ from slurm_sns.policies.dfrs.fluid_arrays import (
     FluidCluster,
     Integers,
     Places,
+    Scale,
     cluster_of,
     job_needs,
     node_capacity,
 )
-from slurm_sns.policies.dfrs.fluid_jobs import Scale
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.sim.replay.fluid_loop import replay_some
 from slurm_sns.sim.replay.fluid_state import (

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from slurm_sns.policies.dfrs.fluid_jobs import Nodes
+from slurm_sns.policies.dfrs.instant import Nodes
 
 #: Requirements that are no exact numbers fit if they exceed a node by no more than this fraction of it.
 TOLERANCE = 1e-9

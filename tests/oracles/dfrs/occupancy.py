@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
+from slurm_sns.policies.dfrs.instant import FluidJob, Nodes
 
 
 class Occupancy:

@@ -6,7 +6,7 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-A.
 from collections.abc import Sequence
 
 from oracles.dfrs.occupancy import Occupancy
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob
+from slurm_sns.policies.dfrs.instant import FluidJob
 
 
 def make_room(occupancy: Occupancy, newcomer: FluidJob, running: Sequence[FluidJob]) -> list[FluidJob]:

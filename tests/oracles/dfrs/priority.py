@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import inf
 
 from slurm_sns.model import Seconds
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob
+from slurm_sns.policies.dfrs.instant import FluidJob
 
 #: Priorities in floats that differ by a smaller fraction are equal.
 ROUNDING = 1e-12

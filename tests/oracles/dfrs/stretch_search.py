@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from oracles.dfrs.mcb8 import TOLERANCE, Packable, Packing, pack
 from slurm_sns.model import Seconds
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
+from slurm_sns.policies.dfrs.instant import FluidJob, Nodes
 
 LEAST_YIELD = 0.01
 ACCURACY = 1.01

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from oracles.dfrs.mcb8 import Packable, Packing, pack
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
+from slurm_sns.policies.dfrs.instant import FluidJob, Nodes
 
 #: The yields that are tried, as numerators of this denominator: 1, 0.01, and the points of the bisection.
 DENOMINATOR = 12800

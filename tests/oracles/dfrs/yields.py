@@ -15,7 +15,7 @@ from math import ceil
 
 from oracles.dfrs.occupancy import Occupancy
 from slurm_sns.model import Seconds, Share
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
+from slurm_sns.policies.dfrs.instant import FluidJob, Nodes
 
 
 def equal_yield(occupancy: Occupancy, nodes: Nodes) -> Fraction:

@@ -10,8 +10,8 @@ from oracles.dfrs.priority import by_decreasing_priority
 from oracles.dfrs.yield_search import search
 
 from slurm_sns.policies.dfrs.algorithms import DYNMCB8, DYNMCB8_STRETCH_PER
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes, Scale
-from slurm_sns.policies.dfrs.instant import Instant, YieldDecision, arrays_of
+from slurm_sns.policies.dfrs.fluid_arrays import Scale
+from slurm_sns.policies.dfrs.instant import FluidJob, Instant, Nodes, YieldDecision, arrays_of
 from slurm_sns.policies.dfrs.mcb8_kernel import pack as pack_by_kernel
 
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.policies.dfrs.fluid_arrays import RUNNING, WAITING, cluster_of, job_needs, node_capacity
-from slurm_sns.policies.dfrs.heap_kernel import order_heap, pop, push
 from slurm_sns.policies.dfrs.job_lists import add_waiting, give_nodes, list_all, remove_waiting, take_nodes
+from slurm_sns.policies.dfrs.order_kernel import order_heap, pop, push
 from slurm_sns.policies.dfrs.priority_kernel import choose_highest, first_by_priority, sort_by_priority
 from slurm_sns.policies.placement.compiled import entry_point
 

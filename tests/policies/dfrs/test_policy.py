@@ -21,8 +21,7 @@ from slurm_sns.model import (
 )
 from slurm_sns.policies.dfrs import algorithms
 from slurm_sns.policies.dfrs.algorithms import Algorithm
-from slurm_sns.policies.dfrs.history import Attempts, DfrsHistory
-from slurm_sns.policies.dfrs.parameters import PeriodicParameters
+from slurm_sns.policies.dfrs.parameters import Attempts, DfrsHistory, PeriodicParameters
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.registry import REGISTRY, live_policies, specification
 from slurm_sns.scheduler.history import history_of, text_of

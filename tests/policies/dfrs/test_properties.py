@@ -12,8 +12,8 @@ from oracles.dfrs.priority import by_decreasing_priority
 
 from slurm_sns.model import ActiveState, SetShare, Start
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GANG, GREEDY, GREEDY_RETRY_AT_EVENTS, Algorithm
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes, Scale
-from slurm_sns.policies.dfrs.instant import Instant
+from slurm_sns.policies.dfrs.fluid_arrays import Scale
+from slurm_sns.policies.dfrs.instant import FluidJob, Instant, Nodes
 from slurm_sns.policies.dfrs.parameters import PeriodicParameters
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
 from slurm_sns.sim.traces.fluid_trace import whole_nodes

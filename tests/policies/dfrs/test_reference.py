@@ -18,8 +18,7 @@ from oracles.dfrs.yield_search import search
 
 from slurm_sns.policies.dfrs import instant
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, DYNMCB8
-from slurm_sns.policies.dfrs.fluid_jobs import FluidJob, Nodes
-from slurm_sns.policies.dfrs.instant import Instant
+from slurm_sns.policies.dfrs.instant import FluidJob, Instant, Nodes
 from slurm_sns.policies.dfrs.priority_kernel import choose_highest, sort_by_priority
 from slurm_sns.policies.dfrs.search_kernel import DENOMINATOR, search_yield
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
