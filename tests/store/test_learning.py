@@ -15,8 +15,7 @@ from slurm_sns import typed_json
 from slurm_sns.errors import Unreachable
 from slurm_sns.model import Resources
 from slurm_sns.policies.base import NodeType, Request
-from slurm_sns.policies.spread_n_share.estimate import Estimate
-from slurm_sns.policies.spread_n_share.evidence import Evidence, KnownEvidence
+from slurm_sns.policies.spread_n_share.evidence import Estimate, Evidence, KnownEvidence
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
 from slurm_sns.scheduler.learning.values import (
     Failures,

@@ -1,18 +1,20 @@
 """What happens to a job of the pools, from joining a queue to its end (compiled).
 
-A suspended job gives its cores back. It keeps its memory, or gives that back, too (parameter `suspended_memory`).
+A suspended job gives its cores back. It keeps its memory, or gives that back, too (parameter `suspended_memory`). Each
+change keeps up the lists of jobs, those of the nodes and of the queues, and the heap of the running jobs' ends.
 
 Source: Cost-based dynamic job rescheduling (2010), section 2.
 """
 
 from slurm_sns.policies.placement.compiled import subroutine
-from slurm_sns.policies.rescheduling.job_lists_kernel import dequeue, enqueue, link, push, remove, unlink
 from slurm_sns.policies.rescheduling.pool_arrays import (
     CHECKS,
     CORES_USED,
     ENDED,
     FIRST_CHECK,
     HAS_ENDED,
+    IN_HEAP,
+    JOINED,
     NOBODY,
     NOW,
     PENDING_END,
@@ -23,6 +25,8 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     SUSPENDED_JOBS,
     SUSPENSIONS,
     VISITS,
+    Integers,
+    Lives,
     PoolRules,
     PoolSite,
 )
@@ -35,7 +39,7 @@ def join(site: PoolSite, rules: PoolRules, pool: int, job: int) -> None:
     lives.state[job], lives.pool[job], lives.node[job] = QUEUED, pool, NOBODY
     lives.since[job] = site.counters[NOW]
     lives.waited[job], lives.suspended[job] = 0, 0
-    enqueue(site, pool, job)
+    _enqueue(site, pool, job)
     if rules.check_every:
         note_check(site, rules, job)
 
@@ -54,7 +58,7 @@ def note_check(site: PoolSite, rules: PoolRules, job: int) -> None:
 def start(site: PoolSite, node: int, job: int) -> None:
     """Start a queued job, the first of its kind."""
     lives, now = site.lives, site.counters[NOW]
-    dequeue(site, lives.pool[job], job)
+    _dequeue(site, lives.pool[job], job)
     lives.waited[job] += now - lives.since[job]
     lives.start[job], lives.node[job] = now, node
     if lives.first_start[job] == NOBODY:
@@ -75,7 +79,7 @@ def suspend(site: PoolSite, rules: PoolRules, job: int) -> None:
     if lives.suspensions[job] == 0:
         lives.first_suspended[job] = now
     lives.suspensions[job] += 1
-    link(lives, site.nodes.suspended, node, job)
+    _link(lives, site.nodes.suspended, node, job)
     if rules.frees_memory:
         site.nodes.free_memory[node] += site.kinds.memory[site.jobs.kind[job]]
     counters[SUSPENDED_JOBS] += 1
@@ -119,7 +123,7 @@ def move(site: PoolSite, rules: PoolRules, pool: int, job: int) -> None:
 def leave_queue(site: PoolSite, rules: PoolRules, pool: int, job: int) -> None:
     """Take a job from its queue, and let it join that of another pool."""
     lives, now = site.lives, site.counters[NOW]
-    dequeue(site, lives.pool[job], job)
+    _dequeue(site, lives.pool[job], job)
     lives.waited[job] += now - lives.since[job]
     _log_visit(site, job, now)
     join(site, rules, pool, job)
@@ -180,8 +184,8 @@ def _run(site: PoolSite, job: int) -> None:
     site.counters[CORES_USED] += cores
     lives.state[job], lives.since[job] = RUNNING, site.counters[NOW]
     lives.end[job] = lives.since[job] + site.jobs.run[job] - lives.ran[job]
-    link(lives, nodes.running, node, job)
-    push(site, job)
+    _link(lives, nodes.running, node, job)
+    _push(site, job)
 
 
 @subroutine
@@ -193,15 +197,15 @@ def _leave(site: PoolSite, job: int) -> None:
     nodes.level_cores[node, level] -= cores
     nodes.level_memory[node, level] -= site.kinds.memory[kind]
     site.counters[CORES_USED] -= cores
-    unlink(lives, nodes.running, node, job)
-    remove(site, job)
+    _unlink(lives, nodes.running, node, job)
+    _remove(site, job)
     mark_changed(site, node)
 
 
 @subroutine
 def _leave_suspended(site: PoolSite, job: int) -> None:
     lives = site.lives
-    unlink(lives, site.nodes.suspended, lives.node[job], job)
+    _unlink(lives, site.nodes.suspended, lives.node[job], job)
     site.counters[SUSPENDED_JOBS] -= 1
 
 
@@ -234,3 +238,121 @@ def _pend(site: PoolSite, job: int) -> None:
     lives.joined[job] = counters[PENDING_END]
     pending[counters[PENDING_END]] = job
     counters[PENDING_END] += 1
+
+
+@subroutine
+def _link(lives: Lives, head: Integers, at: int, job: int) -> None:
+    """Put the job at the front of the list that begins at `head[at]`."""
+    first = head[at]
+    lives.next[job], lives.previous[job] = first, NOBODY
+    if first != NOBODY:
+        lives.previous[first] = job
+    head[at] = job
+
+
+@subroutine
+def _unlink(lives: Lives, head: Integers, at: int, job: int) -> None:
+    """Take the job out of the list that begins at `head[at]`."""
+    before, after = lives.previous[job], lives.next[job]
+    if before == NOBODY:
+        head[at] = after
+    else:
+        lives.next[before] = after
+    if after != NOBODY:
+        lives.previous[after] = before
+
+
+@subroutine
+def _enqueue(site: PoolSite, pool: int, job: int) -> None:
+    """Put the job at the end of the pool's queue."""
+    queues, lives, kind = site.queues, site.lives, site.jobs.kind[job]
+    lives.joined[job] = site.counters[JOINED]
+    site.counters[JOINED] += 1
+    last = queues.tail[pool, kind]
+    lives.previous[job], lives.next[job] = last, NOBODY
+    queues.tail[pool, kind] = job
+    if last != NOBODY:
+        lives.next[last] = job
+        return
+    queues.head[pool, kind] = job
+    queues.is_new[pool, kind] = True
+    queues.is_due[pool] = True
+    queues.at[pool, kind] = queues.kinds[pool]
+    queues.present[pool, queues.kinds[pool]] = kind
+    queues.kinds[pool] += 1
+
+
+@subroutine
+def _dequeue(site: PoolSite, pool: int, job: int) -> None:
+    """Take the job out of the pool's queue."""
+    queues, lives, kind = site.queues, site.lives, site.jobs.kind[job]
+    if lives.next[job] == NOBODY:
+        queues.tail[pool, kind] = lives.previous[job]
+    _unlink(lives, queues.head[pool], kind, job)
+    if queues.head[pool, kind] != NOBODY:
+        return
+    queues.is_new[pool, kind] = False
+    queues.kinds[pool] -= 1
+    moved = queues.present[pool, queues.kinds[pool]]
+    queues.present[pool, queues.at[pool, kind]] = moved
+    queues.at[pool, moved] = queues.at[pool, kind]
+
+
+@subroutine
+def _push(site: PoolSite, job: int) -> None:
+    """Put the end of a running job on the heap."""
+    at = site.counters[IN_HEAP]
+    site.counters[IN_HEAP] += 1
+    _rise(site, at, job)
+
+
+@subroutine
+def _remove(site: PoolSite, job: int) -> None:
+    """Take a job's end from the heap."""
+    at = site.lives.heap_at[job]
+    site.counters[IN_HEAP] -= 1
+    last = site.heap[site.counters[IN_HEAP]]
+    if last == job:
+        return
+    if at > 0 and site.lives.end[last] < site.lives.end[site.heap[(at - 1) // 2]]:
+        _rise(site, at, last)
+    else:
+        _sink(site, at, last)
+
+
+@subroutine
+def _rise(site: PoolSite, at: int, job: int) -> None:
+    """Put the job here, or as far up as it ends earlier."""
+    heap, lives = site.heap, site.lives
+    end = lives.end[job]
+    while at > 0:
+        above = (at - 1) // 2
+        other = heap[above]
+        if lives.end[other] <= end:
+            break
+        heap[at] = other
+        lives.heap_at[other] = at
+        at = above
+    heap[at] = job
+    lives.heap_at[job] = at
+
+
+@subroutine
+def _sink(site: PoolSite, at: int, job: int) -> None:
+    """Put the job here, or as far down as others end earlier."""
+    heap, lives, count = site.heap, site.lives, site.counters[IN_HEAP]
+    end = lives.end[job]
+    while True:
+        below = 2 * at + 1
+        if below >= count:
+            break
+        if below + 1 < count and lives.end[heap[below + 1]] < lives.end[heap[below]]:
+            below += 1
+        other = heap[below]
+        if lives.end[other] >= end:
+            break
+        heap[at] = other
+        lives.heap_at[other] = at
+        at = below
+    heap[at] = job
+    lives.heap_at[job] = at

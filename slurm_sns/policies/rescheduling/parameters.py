@@ -7,6 +7,7 @@ Source: Cost-based dynamic job rescheduling (2010), sections 2 to 4.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS, heuristics
 from slurm_sns.policies.specification import Setting, Specification, parameter
@@ -29,6 +30,15 @@ def heuristics_of_pools() -> tuple[str, ...]:
     return tuple(name for name in heuristics() if name not in FOR_PROFILED_JOBS)
 
 
+def _choice(text: str, *valid: str) -> Any:
+    """A parameter with these values, of which the first is the default."""
+    return parameter(valid[0], Setting(text, choices=lambda: valid, option=True))
+
+
+def _seconds(default: int, text: str, least: int = 0) -> Any:
+    return parameter(default, Setting(text, least=least, most=LONGEST_WINDOW_S, option=True))
+
+
 @dataclass(frozen=True, slots=True)
 class ReschedulingParameters:
     """How suspended jobs are rescheduled.
@@ -45,34 +55,11 @@ class ReschedulingParameters:
     waited so long, 0 for never.
     """
 
-    window_s: int = parameter(
-        6000,
-        Setting(
-            "Jobs that completed within this many seconds count in the averages.",
-            least=1,
-            most=LONGEST_WINDOW_S,
-            option=True,
-        ),
-    )
-    restart: str = parameter(
-        ON,
-        Setting(
-            "Whether suspended jobs may restart in another pool: on or off.", choices=lambda: (ON, OFF), option=True
-        ),
-    )
-    suspended_memory: str = parameter(
-        KEPT,
-        Setting(
-            "The memory of a suspended job: kept, or freed for other jobs.", choices=lambda: (KEPT, FREED), option=True
-        ),
-    )
-    averages: str = parameter(
-        ALL_JOBS,
-        Setting(
-            "The completed jobs in the averages: all, or only those that were suspended.",
-            choices=lambda: (ALL_JOBS, SUSPENDED_JOBS),
-            option=True,
-        ),
+    window_s: int = _seconds(6000, "Jobs that completed within this many seconds count in the averages.", least=1)
+    restart: str = _choice("Whether suspended jobs may restart in another pool: on or off.", ON, OFF)
+    suspended_memory: str = _choice("The memory of a suspended job: kept, or freed for other jobs.", KEPT, FREED)
+    averages: str = _choice(
+        "The completed jobs in the averages: all, or only those that were suspended.", ALL_JOBS, SUSPENDED_JOBS
     )
     max_moves: int = parameter(
         0,
@@ -82,45 +69,26 @@ class ReschedulingParameters:
         "first-fit",
         Setting("How a pool chooses the node of a job.", choices=heuristics_of_pools, option=True),
     )
-    virtual_pool: str = parameter(
-        ROUND_ROBIN,
-        Setting(
-            "The pool of a job that names none: round-robin, or by availability.",
-            choices=lambda: (ROUND_ROBIN, AVAILABILITY),
-            option=True,
-        ),
+    virtual_pool: str = _choice(
+        "The pool of a job that names none: round-robin, or by availability.", ROUND_ROBIN, AVAILABILITY
     )
-    run_times: str = parameter(
+    run_times: str = _choice(
+        "The run times by which decisions go: known, or recent (the mean of the program's runs that ended in the last "
+        "24 hours, else the time limit).",
         KNOWN,
-        Setting(
-            "The run times by which decisions go: known, or recent (the mean of the program's runs that ended in the "
-            "last 24 hours, else the time limit).",
-            choices=lambda: (KNOWN, RECENT),
-            option=True,
-        ),
+        RECENT,
     )
-    elsewhere: str = parameter(
+    elsewhere: str = _choice(
+        "The run time that counts for another pool: whole, or remaining as the paper's equation 5 prints.",
         WHOLE,
-        Setting(
-            "The run time that counts for another pool: whole, or remaining as the paper's equation 5 prints.",
-            choices=lambda: (WHOLE, REMAINING),
-            option=True,
-        ),
+        REMAINING,
     )
-    move_cost_s: int = parameter(
-        0, Setting("Seconds by which a move lengthens the job's run.", least=0, most=LONGEST_WINDOW_S, option=True)
-    )
+    move_cost_s: int = _seconds(0, "Seconds by which a move lengthens the job's run.")
     keeps_work: bool = parameter(
         False, Setting("Jobs are checkpointed: one that moves goes on where it was suspended.", option=True)
     )
-    waiting_check_s: int = parameter(
-        0,
-        Setting(
-            "A queued job may move, too, whenever it has waited for so many seconds; 0: never.",
-            least=0,
-            most=LONGEST_WINDOW_S,
-            option=True,
-        ),
+    waiting_check_s: int = _seconds(
+        0, "A queued job may move, too, whenever it has waited for so many seconds; 0: never."
     )
 
 

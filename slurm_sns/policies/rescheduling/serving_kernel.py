@@ -6,12 +6,16 @@ served is served, and the pool begins again at the head, until none can. A job t
 nothing is kept for it.
 
 A queued job starts on a node with room, which a heuristic chooses; a suspended one resumes on its own node only. If
-there is no room, running jobs of strictly lower priority on one node are suspended (module victims_kernel).
+there is no room, running jobs of strictly lower priority on one node are suspended, in this order: the lowest priority,
+the latest start of the present attempt, the last in submit order. The node is that of the first victim in this order
+whose node can make room. There victims are taken until the job fits; then, from the last taken to the first, each that
+is not needed after all goes on running.
 
 A suspended job is looked at only if its node is a changed one, a kind of queued jobs only if it is new or there are
 changed nodes (module pool_arrays).
 
-Source: Cost-based dynamic job rescheduling (2010), section 2; the order among equal priorities is our choice.
+Source: Cost-based dynamic job rescheduling (2010), section 2, which says of victims only that lower priorities give way
+(2.2); their order, and the order among equal priorities, are our choice.
 """
 
 import math
@@ -19,9 +23,8 @@ import math
 import numpy as np
 
 from slurm_sns.policies.placement.compiled import subroutine
-from slurm_sns.policies.rescheduling.changes_kernel import resume, start
+from slurm_sns.policies.rescheduling.changes_kernel import resume, start, suspend
 from slurm_sns.policies.rescheduling.pool_arrays import NOBODY, Integers, PoolRules, PoolSite
-from slurm_sns.policies.rescheduling.victims_kernel import can_make_room, make_room, node_of_first_victim
 
 #: As in heuristics.mix_fit: the factor, and the number of angles in a radian.
 CORNER = 1.01
@@ -70,7 +73,7 @@ def _next_suspended(site: PoolSite, rules: PoolRules, pool: int) -> int:
         while job != NOBODY:
             kind = site.jobs.kind[job]
             memory = site.kinds.memory[kind] if rules.frees_memory else 0
-            if (found == NOBODY or _is_before(site, job, found)) and can_make_room(
+            if (found == NOBODY or _is_served_before(site, job, found)) and _can_make_room(
                 site, rules, node, site.kinds.level[kind], site.kinds.cores[kind], memory
             ):
                 found = job
@@ -79,7 +82,7 @@ def _next_suspended(site: PoolSite, rules: PoolRules, pool: int) -> int:
 
 
 @subroutine
-def _is_before(site: PoolSite, job: int, other: int) -> bool:
+def _is_served_before(site: PoolSite, job: int, other: int) -> bool:
     """Whether a suspended job is served before another one."""
     since, level = site.lives.since, site.kinds.level
     mine, its = level[site.jobs.kind[job]], level[site.jobs.kind[other]]
@@ -116,7 +119,7 @@ def _can_be_served(site: PoolSite, rules: PoolRules, pool: int, kind: int) -> bo
     is_new = site.queues.is_new[pool, kind]
     for at in range(first, end):
         node = at if is_new else site.nodes.changed[at]
-        if can_make_room(site, rules, node, level, cores, memory):
+        if _can_make_room(site, rules, node, level, cores, memory):
             return True
     site.queues.is_new[pool, kind] = False
     return False
@@ -135,7 +138,7 @@ def _nodes_for(site: PoolSite, pool: int, kind: int) -> tuple[int, int]:
 def _serve_suspended(site: PoolSite, rules: PoolRules, job: int) -> None:
     kind, node = site.jobs.kind[job], site.lives.node[job]
     memory = site.kinds.memory[kind] if rules.frees_memory else 0
-    make_room(site, rules, node, site.kinds.level[kind], site.kinds.cores[kind], memory)
+    _make_room(site, rules, node, site.kinds.level[kind], site.kinds.cores[kind], memory)
     resume(site, rules, job)
 
 
@@ -147,8 +150,8 @@ def _serve_queued(site: PoolSite, rules: PoolRules, pool: int, kind: int) -> Non
     nodes = site.nodes.all[first:end] if is_new else site.nodes.changed[first:end]
     node = _best_node(site, rules, nodes, is_new, cores, memory)
     if node == NOBODY:
-        node = node_of_first_victim(site, rules, nodes, level, cores, memory)
-        make_room(site, rules, node, level, cores, memory)
+        node = _node_of_first_victim(site, rules, nodes, level, cores, memory)
+        _make_room(site, rules, node, level, cores, memory)
     start(site, node, site.queues.head[pool, kind])
 
 
@@ -184,3 +187,100 @@ def _score(site: PoolSite, rules: PoolRules, node: int, cores: int, memory: int)
         return int(np.int64(np.rint(abs(math.pi / 4 - math.atan(left_cores / left_memory)) * PER_RADIAN)))
     free = weights[0] * nodes.free_cores[node] + weights[1] * nodes.free_memory[node]
     return int(free + weights[2] * nodes.cores[node] + weights[3] * nodes.memory[node])
+
+
+@subroutine
+def _can_make_room(  # noqa: PLR0917  compiled functions have no keyword-only arguments
+    site: PoolSite, rules: PoolRules, node: int, level: int, cores: int, memory: int
+) -> bool:
+    """Whether so much would be free on the node if all running jobs of lower levels were suspended."""
+    nodes = site.nodes
+    cores -= nodes.free_cores[node]
+    memory -= nodes.free_memory[node]
+    for lower in range(level):
+        cores -= nodes.level_cores[node, lower]
+        if rules.frees_memory:
+            memory -= nodes.level_memory[node, lower]
+    return cores <= 0 and memory <= 0
+
+
+@subroutine
+def _node_of_first_victim(  # noqa: PLR0917  compiled functions have no keyword-only arguments
+    site: PoolSite, rules: PoolRules, nodes: Integers, level: int, cores: int, memory: int
+) -> int:
+    """Of these nodes, the one of the first victim whose node can make room; NOBODY if none can."""
+    found, first = NOBODY, NOBODY
+    for node in nodes:
+        if _can_make_room(site, rules, node, level, cores, memory):
+            victim = _first_victim(site, node, level)
+            if victim != NOBODY and (first == NOBODY or _is_suspended_before(site, victim, first)):
+                found, first = node, victim
+    return found
+
+
+@subroutine
+def _make_room(  # noqa: PLR0917  compiled functions have no keyword-only arguments
+    site: PoolSite, rules: PoolRules, node: int, level: int, cores: int, memory: int
+) -> None:
+    """Suspend as few running jobs of lower levels on the node as make room, in the order of victims."""
+    _lower_in_order(site, node, level)
+    cores -= site.nodes.free_cores[node]
+    memory -= site.nodes.free_memory[node]
+    taken = 0
+    while cores > 0 or memory > 0:
+        kind = site.jobs.kind[site.spare[taken]]
+        cores -= site.kinds.cores[kind]
+        if rules.frees_memory:
+            memory -= site.kinds.memory[kind]
+        taken += 1
+    for at in range(taken - 1, -1, -1):
+        kind = site.jobs.kind[site.spare[at]]
+        freed = site.kinds.memory[kind] if rules.frees_memory else 0
+        if cores + site.kinds.cores[kind] <= 0 and memory + freed <= 0:
+            cores += site.kinds.cores[kind]
+            memory += freed
+            site.spare[at] = NOBODY  # it is not needed after all
+    for at in range(taken):
+        if site.spare[at] != NOBODY:
+            suspend(site, rules, site.spare[at])
+
+
+@subroutine
+def _lower_in_order(site: PoolSite, node: int, level: int) -> None:
+    """Put the node's running jobs of lower levels into `spare`, in the order of victims."""
+    count = 0
+    job = site.nodes.running[node]
+    while job != NOBODY:
+        if site.kinds.level[site.jobs.kind[job]] < level:
+            at = count
+            while at > 0 and _is_suspended_before(site, job, site.spare[at - 1]):
+                site.spare[at] = site.spare[at - 1]
+                at -= 1
+            site.spare[at] = job
+            count += 1
+        job = site.lives.next[job]
+
+
+@subroutine
+def _first_victim(site: PoolSite, node: int, level: int) -> int:
+    """The first victim of a level below this one on the node, NOBODY if there is none."""
+    first = NOBODY
+    job = site.nodes.running[node]
+    while job != NOBODY:
+        is_lower = site.kinds.level[site.jobs.kind[job]] < level
+        if is_lower and (first == NOBODY or _is_suspended_before(site, job, first)):
+            first = job
+        job = site.lives.next[job]
+    return first
+
+
+@subroutine
+def _is_suspended_before(site: PoolSite, job: int, other: int) -> bool:
+    """Whether a job is suspended before another one: lower level, later start of the attempt, later in the trace."""
+    lives, level = site.lives, site.kinds.level
+    mine, its = level[site.jobs.kind[job]], level[site.jobs.kind[other]]
+    if mine != its:
+        return bool(mine < its)
+    if lives.start[job] != lives.start[other]:
+        return bool(lives.start[job] > lives.start[other])
+    return job > other

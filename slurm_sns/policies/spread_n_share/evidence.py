@@ -3,20 +3,59 @@
 A job alone on its nodes gives a run time. A job whose ways are changed while it runs gives points of the IPC and
 bandwidth curves instead. Evidence is never discarded before there is better: a re-measurement (after drift, or by the
 owner's --sns-reprofile) gathers new evidence beside the current evidence, and replaces it when exploration is complete.
+A sample that lies too far from the mean of the others is left out, so that a bad sample does not spoil a good value.
 
-Source: Spread-n-Share (SC'19), sections 4.1, 4.2 and 5.1; count, mean and spread of each point are ours.
+Source: Spread-n-Share (SC'19), sections 4.1, 4.2 and 5.1; count, mean and spread of each
+point, and the tolerances, are ours. Welford (1962) for the running sums.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import sqrt
 
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
-from slurm_sns.policies.spread_n_share.estimate import Estimate
+
+#: A sample is doubted if it is further from the mean than this many standard deviations and than this share of it.
+DOUBTED_DEVIATIONS = 3.0
+NEVER_DOUBTED_SHARE = 0.15
+#: With fewer samples the spread is unknown.
+FEWEST_TO_DOUBT = 2
 
 MEASURED = Provenances(Provenance.MEASURED, Provenance.MEASURED, Provenance.MEASURED)
 TIMED_ONLY = Provenances(Provenance.MEASURED, Provenance.ASSUMED, Provenance.ASSUMED)
 #: A curve has at least two points.
 FEWEST_POINTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A measured quantity: the mean of `count` samples; `squares` is the sum of their squared distances from it."""
+
+    count: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the samples; 0 with fewer than two."""
+        return sqrt(self.squares / (self.count - 1)) if self.count > 1 else 0.0
+
+    def doubts(self, sample: float) -> bool:
+        """Whether the sample is too far from what was measured before."""
+        if self.count < FEWEST_TO_DOUBT:
+            return False
+        allowed = max(DOUBTED_DEVIATIONS * self.spread, NEVER_DOUBTED_SHARE * abs(self.mean))
+        return abs(sample - self.mean) > allowed
+
+    def with_sample(self, sample: float) -> "Estimate":
+        """The estimate with one more sample; unchanged if the sample is doubted."""
+        if self.doubts(sample):
+            return self
+        count = self.count + 1
+        mean = self.mean + (sample - self.mean) / count
+        return Estimate(count, mean, self.squares + (sample - self.mean) * (sample - mean))
+
+
 UNMEASURED = Estimate()
 
 

@@ -8,6 +8,9 @@ at scale 1. T-IPC is alpha * F-IPC at every scale, as in section 4.3: at an elig
 the prediction as a whole may be below alpha. If no scale is eligible, the job runs on empty nodes at scale 1, as it
 would without this scheduler.
 
+The explanation, as `sns explain` shows it, has the program's class and the figures of each scale. Every figure can be
+recomputed by hand from the profile file.
+
 Source: Spread-n-Share (SC'19), sections 4.3 and 4.4, figure 10.
 """
 
@@ -17,15 +20,61 @@ from dataclasses import dataclass, replace
 
 from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.policies.base import Choice, JobRequest, NodeType, Request
+from slurm_sns.policies.base import Choice, Considered, Explanation, JobRequest, NodeType, Request
 from slurm_sns.policies.placement.request import ScaleLayout, compact, fewest_nodes, holding, spread
 from slurm_sns.policies.profile import SAME, Program, Run
 from slurm_sns.policies.spread_n_share.classify import Classification, ProgramClass, classify, corrected_time_s
-from slurm_sns.policies.spread_n_share.explanation import ScaleFigures, explanation
 from slurm_sns.policies.spread_n_share.parameters import PAPER_BANDWIDTH_GBPS, SpreadingParameters, factors_in_words
 
 NO_PROFILE = "no profile: runs at scale 1 on shared nodes, and asks for no ways and no bandwidth"
 NONE_ELIGIBLE = "no scale is eligible on these nodes: runs on empty nodes at scale 1"
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleFigures:
+    """One scale on shared or on empty nodes: an alternative, or dropped with the reason.
+
+    `time_s` is the profile's run time, multiplied by the frequency factor. `full_ipc` is F-IPC, `target_ipc` is T-IPC =
+    alpha * F-IPC, `ipc` the IPC with `ways`. `bandwidth_gbps` is what the curve gives, in whole GB/s. `slowdown` =
+    (T_k / T_1) * (F-IPC / IPC(ways)). A value that was not computed is None. `dropped` is empty for an alternative.
+    """
+
+    scale: int
+    exclusive: bool
+    nodes: int
+    tasks_per_node: int
+    cores: int
+    memory_mb: int
+    ways: int | None = None
+    bandwidth_gbps: int | None = None
+    time_s: float | None = None
+    full_ipc: float | None = None
+    target_ipc: float | None = None
+    ipc: float | None = None
+    slowdown: float | None = None
+    dropped: str = ""
+
+    def considered(self) -> Considered:
+        """The scale as a row of the explanation."""
+        on = "on empty nodes" if self.exclusive else "on shared nodes"
+        return Considered(
+            str(self.scale),
+            "dropped" if self.dropped else on,
+            self.dropped,
+            {
+                "nodes": self.nodes,
+                "tasks": self.tasks_per_node,
+                "cores": self.cores,
+                "MiB": self.memory_mb,
+                "ways": self.ways,
+                "GB/s": self.bandwidth_gbps,
+                "time s": self.time_s,
+                "F-IPC": self.full_ipc,
+                "T-IPC": self.target_ipc,
+                "IPC": self.ipc,
+                "slowdown": self.slowdown,
+            },
+        )
 
 
 def alternatives(parameters: SpreadingParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
@@ -62,7 +111,7 @@ def choose(
         alternative = compact(request, types)
         note = NO_PROFILE if profile is None else f"{NO_PROFILE} ({_profiled_counts(profile)})"
         name = program_name or (profile.name if profile else "")
-        return Choice((alternative,), explanation(name, alpha, [_without_prediction(alternative)], note=note))
+        return Choice((alternative,), _explanation(name, alpha, [_without_prediction(alternative)], note=note))
     return _Profiled(request, profile, runs, types, parameters, alpha, fewest, program_name or profile.name).choice()
 
 
@@ -126,7 +175,7 @@ class _Profiled:
         if not eligible:
             eligible, note = [self._on_empty_nodes(1)], NONE_ELIGIBLE
         dropped = [each for each in considered if each.dropped]
-        explained = explanation(
+        explained = _explanation(
             self.program_name,
             self.alpha,
             [*eligible, *dropped],
@@ -251,3 +300,34 @@ class _Profiled:
     def _alternative(self, of: ScaleFigures) -> Alternative:
         assert of.slowdown is not None  # noqa: S101  an eligible scale has one
         return Alternative(of.nodes, self._demand(of), of.tasks_per_node, of.scale, of.slowdown, of.exclusive)
+
+
+def _explanation(
+    program: str,
+    alpha: float,
+    scales: Sequence[ScaleFigures],
+    *,
+    by: Classification | None = None,
+    profiled_processes: int | None = None,
+    factors: str = "",
+    note: str = "",
+) -> Explanation:
+    """The explanation of a job whose program has this class, None without profile; `scales` in their order of trial.
+
+    `profiled_processes` is the process count whose runs were used, `factors` the frequency factors in words. `note`
+    says what is special about the job.
+    """
+    if by is None:
+        summary = [f"Program {program}: {note}."]
+    else:
+        kind = f"{by.kind} (bound by {by.bottleneck})" if by.bottleneck else str(by.kind)
+        profile = f"profile of {profiled_processes} processes"
+        summary = [
+            f"Program {program} is {kind}, fastest at scale {by.ideal_scale} ({profile}).",
+            f"It must keep {alpha:g} of its best performance (alpha).",
+        ]
+        if factors:
+            summary.append(f"Run times are multiplied by {factors} (frequency_factors).")
+        if note:
+            summary.append(f"{note[0].upper()}{note[1:]}.")
+    return Explanation(tuple(summary), "scale", tuple(each.considered() for each in scales))

@@ -11,8 +11,7 @@ from typing import Any
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.spread_n_share.classify import Classification, classify
-from slurm_sns.policies.spread_n_share.estimate import Estimate
-from slurm_sns.policies.spread_n_share.evidence import Scales
+from slurm_sns.policies.spread_n_share.evidence import Estimate, Scales
 from slurm_sns.policies.spread_n_share.learning import Key
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.policies.spread_n_share.profile_reading import data_of

@@ -12,8 +12,7 @@ from slurm_sns.cli import main
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.package_files import shared_path
 from slurm_sns.policies.base import Request
-from slurm_sns.policies.spread_n_share.estimate import Estimate
-from slurm_sns.policies.spread_n_share.evidence import Evidence, KnownEvidence
+from slurm_sns.policies.spread_n_share.evidence import Estimate, Evidence, KnownEvidence
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
 from slurm_sns.scheduler.learning.values import Failures, LearningChanges, Learnt, RunToLearn

@@ -10,8 +10,7 @@ from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.spread_n_share.classify import ProgramClass, classify
 from slurm_sns.policies.spread_n_share.drift import DriftParameters, Monitored, deviation, watched
-from slurm_sns.policies.spread_n_share.estimate import Estimate
-from slurm_sns.policies.spread_n_share.evidence import KnownEvidence, Measurement
+from slurm_sns.policies.spread_n_share.evidence import Estimate, KnownEvidence, Measurement
 from slurm_sns.policies.spread_n_share.exploration import Exploration, ExplorationStep, exploring
 from slurm_sns.policies.spread_n_share.parameters import PAPER_FREQUENCY_FACTORS, SpreadingParameters
 
