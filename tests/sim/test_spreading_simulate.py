@@ -12,7 +12,7 @@ from slurm_sns.cli import main
 from slurm_sns.package_files import shared_path
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.heuristics import angle_to_balance
+from slurm_sns.policies.placement.heuristics import Heuristic, angle_to_balance
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.traces.nodes_csv import read_nodes
@@ -252,12 +252,13 @@ class GeneralAngle(PlainPortfolio):
     """Combined by the plain twin, with Mix-Fit by the angle for any number of resources."""
 
     def _chooser(self, member):
-        return (lambda _job: mix_fit_by_general_angle) if member == "mix-fit" else super()._chooser(member)
+        return (lambda _job: MixFitByGeneralAngle()) if member == "mix-fit" else super()._chooser(member)
 
 
-def mix_fit_by_general_angle(capacity, free, candidates, demand):
-    used = (capacity - free)[:2, candidates] + np.array([[demand.cores], [demand.memory_mb]])
-    return angle_to_balance((1.01 * capacity[:2, candidates] - used) / capacity[:2, candidates])
+class MixFitByGeneralAngle(Heuristic):
+    def __call__(self, capacity, free, candidates, demand):
+        used = (capacity - free)[:2, candidates] + np.array([[demand.cores], [demand.memory_mb]])
+        return angle_to_balance((1.01 * capacity[:2, candidates] - used) / capacity[:2, candidates])
 
 
 @pytest.mark.long

@@ -3,8 +3,7 @@
 Source: this project's own combination: the queue disciplines are those of `baselines`.
 """
 
-from slurm_sns.policies.baselines.ce import compact_exclusive
-from slurm_sns.policies.baselines.cs import compact_shared
+from slurm_sns.policies.baselines.compact import compact_exclusive, compact_shared
 from slurm_sns.policies.baselines.parameters import BatchParameters, CompactParameters
 from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio

@@ -26,7 +26,7 @@ import numpy as np
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
-from slurm_sns.policies.placement.heuristics import Heuristic, Idlest, best, one_group
+from slurm_sns.policies.placement.heuristics import Heuristic, best, one_group
 from slurm_sns.policies.placement.node_arrays import (
     CORES,
     MEMORY,
@@ -245,7 +245,7 @@ class Cycle:
     def _best(self, heuristic: Heuristic, alternative: Alternative, region: Region) -> Indices:
         """The nodes of the region that the heuristic scores best, behind the lighter ones."""
         count, candidates = alternative.nodes - len(region.lighter), region.equal
-        if isinstance(heuristic, Idlest):
+        if heuristic.grouped:
             candidates = one_group(self._free, candidates, count)
         scores = heuristic(self.opening.capacity, self._free, candidates, alternative.demand)
         columns = best(candidates, scores, count)

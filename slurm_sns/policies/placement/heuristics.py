@@ -1,20 +1,13 @@
 """The heuristics: each scores the nodes on which a job fits; the smallest score wins, ties go to the first node.
 
-A heuristic is one function and one line in `HEURISTICS`, and one line in `kernel_weights.keys` for the compiled
-kernel. Its arguments are `capacity` and `free`, shape (resources, nodes); `candidates`, the columns on which the job
-fits, ascending; and `demand`, what the job takes of each node. It returns one score per candidate.
-
-A resource beyond cores and memory that the job does not demand is left out of every score.
-
-`Idlest` looks for its best nodes inside one group of nodes with the same number of idle cores, if one group is large
-enough (`one_group`): later jobs on several nodes then find nodes that are alike.
+A heuristic is one line in `heuristics_of`; the compiled kernel reads the same lines. A resource beyond cores and memory
+that the job does not demand is left out of every score.
 
 Source: Max-Jobs paper (JSSPP 2013), sections 2 and 3. The memory-first pair is from the authors' own portfolio.
 `idlest` is the node selection of Spread-n-Share (SC'19), section 4.4; ways and bandwidth are this project's extension.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,39 +19,79 @@ from slurm_sns.policies.placement.heuristic_names import IDLEST, PAPER_BETA
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, Amounts, Indices
 
 Scores = NDArray[np.generic]
-#: (capacity, free, candidates, demand) -> one score per candidate; the smallest is the best.
-Heuristic = Callable[[Amounts, Amounts, Indices, Resources], Scores]
+#: Of cores, memory, ways and bandwidth.
+Weights = tuple[float, ...]
+NO_WEIGHTS: Weights = (0, 0, 0, 0)
+#: The weight of the configured memory; so free memory decides only among nodes with the same configured memory.
+CONFIGURED_FIRST = 1000
+#: The order in which occupied shares are added.
+ADDED = (CORES, BANDWIDTH, WAYS)
 
 
-def _of(amounts: Amounts, resource: int, candidates: Indices) -> Amounts:
-    """The amount of one resource on each candidate."""
-    of_candidates: Amounts = amounts[resource, candidates]
-    return of_candidates
+@dataclass(frozen=True, slots=True)
+class Heuristic:
+    """How nodes are ranked: by Mix-Fit's angle, or by the sum of resources with these weights.
+
+    The sum is of what is free, of the capacity (`configured`), and of the occupied shares of the capacity. The shares
+    are rounded to 1e-9, so that equal sums tie whatever their parts. If `grouped`, nodes are taken from one group with
+    equally many idle cores where one is large enough (`one_group`): later jobs on several nodes then find nodes that
+    are alike.
+    """
+
+    angle: bool = False
+    grouped: bool = False
+    free: Weights = NO_WEIGHTS
+    configured: Weights = NO_WEIGHTS
+    occupied: Weights = NO_WEIGHTS
+
+    def __call__(self, capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:
+        """One score per candidate.
+
+        `capacity` and `free` have the shape (resources, nodes); `candidates` are the columns on which the job fits,
+        ascending; `demand` is what the job takes of each node.
+        """
+        if self.angle:
+            return mix_fit(capacity, free, candidates, demand)
+        demanded = [CORES, MEMORY, *(row for row in (WAYS, BANDWIDTH) if demand[row] > 0)]
+        if any(self.occupied):
+            occupied = np.zeros(len(candidates))
+            for row in ADDED:
+                if row in demanded:
+                    configured = capacity[row, candidates]
+                    occupied += self.occupied[row] * ((configured - free[row, candidates]) / configured)
+            return np.round(occupied, 9)
+        if not any((*self.free, *self.configured)):
+            return candidates
+        scores = np.zeros(len(candidates), np.int64)
+        for amounts, weights in ((free, self.free), (capacity, self.configured)):
+            for row in demanded:
+                if weights[row]:
+                    scores += int(weights[row]) * amounts[row, candidates]
+        return scores
 
 
-def first_fit(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The first node that fits. The paper's baseline; performs poorly."""
-    return candidates
+def heuristics_of(beta: float) -> dict[str, Heuristic]:
+    """Every heuristic; `beta` is the weight that `idlest` gives to occupied ways."""
+    return {
+        "first-fit": Heuristic(),  # the paper's baseline; performs poorly
+        "best-fit-cores": Heuristic(free=(1, 0, 0, 0)),
+        "best-fit-memory": Heuristic(free=(0, 1, 0, 0)),
+        "worse-fit-cores": Heuristic(free=(-1, 0, 0, 0)),
+        "worse-fit-memory": Heuristic(free=(0, -1, 0, 0)),
+        "mix-fit": Heuristic(angle=True),
+        # the smallest configured memory, among equal ones the least or the most free memory
+        "memory-first-best": Heuristic(free=(0, 1, 0, 0), configured=(0, CONFIGURED_FIRST, 0, 0)),
+        "memory-first-worse": Heuristic(free=(0, -1, 0, 0), configured=(0, CONFIGURED_FIRST, 0, 0)),
+        "best-fit-ways": Heuristic(free=(0, 0, 1, 0)),
+        "worse-fit-ways": Heuristic(free=(0, 0, -1, 0)),
+        "best-fit-bandwidth": Heuristic(free=(0, 0, 0, 1)),
+        "worse-fit-bandwidth": Heuristic(free=(0, 0, 0, -1)),
+        # the smallest Co + Bo + beta * Wo: the shares of cores, bandwidth and ways that are occupied
+        IDLEST: Heuristic(grouped=True, occupied=(1, 0, beta, 1)),
+    }
 
 
-def best_fit_cores(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The fewest free cores."""
-    return _of(free, CORES, candidates)
-
-
-def best_fit_memory(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The least free memory."""
-    return _of(free, MEMORY, candidates)
-
-
-def worse_fit_cores(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The most free cores."""
-    return -_of(free, CORES, candidates)
-
-
-def worse_fit_memory(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The most free memory."""
-    return -_of(free, MEMORY, candidates)
+HEURISTICS = heuristics_of(PAPER_BETA)
 
 
 #: The resources that Mix-Fit always balances. It balances the others only where the job demands them.
@@ -76,12 +109,8 @@ def mix_fit(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resou
     authors' simulator.
     """
     mixed = [*MIXED, *(row for row in (WAYS, BANDWIDTH) if demand[row] > 0)]
-    configured = np.stack([_of(capacity, row, candidates) for row in mixed])
-    used = (
-        configured
-        - np.stack([_of(free, row, candidates) for row in mixed])
-        + np.array([[demand[row]] for row in mixed])
-    )
+    configured = np.stack([capacity[row, candidates] for row in mixed])
+    used = configured - np.stack([free[row, candidates] for row in mixed]) + np.array([[demand[row]] for row in mixed])
     left = (1.01 * configured - used) / configured
     if len(mixed) > len(MIXED):
         return angle_to_balance(left)
@@ -104,85 +133,6 @@ def angle_to_balance(left: NDArray[np.float64]) -> NDArray[np.float64]:
     angles = np.array(list(map(math.atan2, off_diagonal.tolist(), along.tolist())), dtype=np.float64)
     rounded: NDArray[np.float64] = angles.round(9)
     return rounded
-
-
-#: The weight of the configured memory; so free memory decides only among nodes with the same configured memory.
-CONFIGURED_FIRST = 1000
-
-
-def memory_first_best(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The smallest configured memory, among equal ones the least free memory."""
-    return CONFIGURED_FIRST * _of(capacity, MEMORY, candidates) + _of(free, MEMORY, candidates)
-
-
-def memory_first_worse(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The smallest configured memory, among equal ones the most free memory."""
-    return CONFIGURED_FIRST * _of(capacity, MEMORY, candidates) - _of(free, MEMORY, candidates)
-
-
-def _demanded(amounts: Amounts, resource: int, candidates: Indices, demand: Resources) -> Amounts:
-    """The amount of one resource on each candidate; the same for all when the job demands none of it."""
-    return _of(amounts, resource, candidates) if demand[resource] > 0 else np.zeros(len(candidates), dtype=np.int64)
-
-
-def best_fit_ways(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The fewest free cache ways."""
-    return _demanded(free, WAYS, candidates, demand)
-
-
-def worse_fit_ways(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The most free cache ways."""
-    return -_demanded(free, WAYS, candidates, demand)
-
-
-def best_fit_bandwidth(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The least free memory bandwidth."""
-    return _demanded(free, BANDWIDTH, candidates, demand)
-
-
-def worse_fit_bandwidth(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:  # noqa: ARG001  a heuristic's shape
-    """The most free memory bandwidth."""
-    return -_demanded(free, BANDWIDTH, candidates, demand)
-
-
-@dataclass(frozen=True)
-class Idlest:
-    """The smallest Co + Bo + beta * Wo: the shares of cores, bandwidth and ways that are occupied.
-
-    Its candidates are narrowed by `one_group` before. The sum is rounded to 1e-9, so that equal sums tie whatever their
-    parts.
-
-    Source: Spread-n-Share (SC'19), section 4.4.
-    """
-
-    beta: float = PAPER_BETA
-
-    def __call__(self, capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:
-        """One score per candidate."""
-        occupied = np.zeros(len(candidates))
-        for row, weight in ((CORES, 1.0), (BANDWIDTH, 1.0), (WAYS, self.beta)):
-            if row == CORES or demand[row] > 0:
-                configured = _of(capacity, row, candidates)
-                occupied += weight * ((configured - _of(free, row, candidates)) / configured)
-        rounded: NDArray[np.float64] = np.round(occupied, 9)
-        return rounded
-
-
-HEURISTICS: dict[str, Heuristic] = {
-    "first-fit": first_fit,
-    "best-fit-cores": best_fit_cores,
-    "best-fit-memory": best_fit_memory,
-    "worse-fit-cores": worse_fit_cores,
-    "worse-fit-memory": worse_fit_memory,
-    "mix-fit": mix_fit,
-    "memory-first-best": memory_first_best,
-    "memory-first-worse": memory_first_worse,
-    "best-fit-ways": best_fit_ways,
-    "worse-fit-ways": worse_fit_ways,
-    "best-fit-bandwidth": best_fit_bandwidth,
-    "worse-fit-bandwidth": worse_fit_bandwidth,
-    IDLEST: Idlest(),
-}
 
 
 def require_known(name: str, where: str) -> None:

@@ -4,7 +4,9 @@ Tables and working memory of one pass are used again by the next pass on the sam
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,14 @@ from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.cycle_kernel import Bench, bench_for
 from slurm_sns.policies.placement.fair_order import NEWCOMER, WaitingQueue
+from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
+from slurm_sns.policies.placement.heuristics import (
+    CONFIGURED_FIRST,
+    HEURISTICS,
+    Heuristic,
+    Weights,
+    heuristics_of,
+)
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
     LOOKED_AT,
@@ -29,10 +39,9 @@ from slurm_sns.policies.placement.kernel_arrays import (
     Queue,
     Scores,
 )
-from slurm_sns.policies.placement.kernel_weights import NAMES, ROWS, kernel_holds, kernel_table
 from slurm_sns.policies.placement.kinds_of_jobs import Allowed, OncePerKind
-from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, WAYS, Amounts, NodeArrays
-from slurm_sns.policies.placement.node_state_kernel import PER_UNIT
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, Amounts, NodeArrays
+from slurm_sns.policies.placement.node_state_kernel import PER_UNIT, PLACE_BITS, SCORE_BITS
 from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, Schedule
 from slurm_sns.policies.placement.portfolio_kernel import DOES_NOT_COMPETE, schedule
 
@@ -43,6 +52,12 @@ MOST_KINDS = 4096
 LEAST_ROOM = 32
 #: The tables begin with room for this many entries, and double when they are full.
 FIRST_ROOM = 64
+
+#: The number of each heuristic in the kernel's table.
+ROWS = {name: row for row, name in enumerate(HEURISTICS)}
+NAMES = tuple(HEURISTICS)
+#: What an alternative may demand beside cores and memory: neither, cache ways, bandwidth, both.
+CASES = ((), (WAYS,), (BANDWIDTH,), (WAYS, BANDWIDTH))
 
 #: Number of nodes, demand, exclusive, number of the set of allowed nodes.
 AlternativeKey = tuple[int, Resources, bool, int]
@@ -335,3 +350,48 @@ def kernel_nodes(node_arrays: NodeArrays, masks: Flags) -> KernelNodes:
     """The nodes as the kernel reads them; `masks` are the sets of nodes to which alternatives are restricted."""
     regions = node_arrays.regions
     return KernelNodes(node_arrays.capacity, masks, regions.weight, regions.switch, regions.weighs)
+
+
+def kernel_table(beta: float = PAPER_BETA) -> Scores:
+    """The heuristics as the kernel reads them."""
+    scores: dict[Heuristic, int] = {}
+    of = [
+        [scores.setdefault(_demanding(each, more), len(scores)) for more in CASES]
+        for each in heuristics_of(beta).values()
+    ]
+    return Scores(
+        of=np.array(of, dtype=np.int64),
+        angle=np.array([each.angle for each in scores]),
+        grouped=np.array([each.grouped for each in scores]),
+        free=np.array([each.free for each in scores], dtype=np.int64),
+        configured=np.array([each.configured for each in scores], dtype=np.int64),
+        occupied=np.array([each.occupied for each in scores], dtype=np.float64),
+        span=span_of(beta),
+    )
+
+
+def _demanding(heuristic: Heuristic, more: tuple[int, ...]) -> Heuristic:
+    """The same for a job that demands only these resources beside cores and memory: the others get no weight."""
+
+    def kept(weights: Weights) -> Weights:
+        return tuple(weight if row in {CORES, MEMORY, *more} else 0 for row, weight in enumerate(weights))
+
+    free, configured, occupied = heuristic.free, heuristic.configured, heuristic.occupied
+    return replace(heuristic, free=kept(free), configured=kept(configured), occupied=kept(occupied))
+
+
+def span_of(beta: float) -> int:
+    """A number larger than any sum of occupied shares in units of 1e-9."""
+    return ceil((2 + beta) * PER_UNIT) + 2
+
+
+def kernel_holds(node_arrays: NodeArrays, heuristics: Collection[str], beta: float = PAPER_BETA) -> bool:
+    """Whether these heuristics' scores of these nodes fit into the kernel's integers.
+
+    They do not fit on nodes with millions of GB; those of `idlest` do not fit on nodes with 1,100 cores.
+    """
+    most = Resources(*(int(amount) for amount in node_arrays.capacity.max(axis=1, initial=0)))
+    largest = [CONFIGURED_FIRST * most.memory_mb, most.ways, most.bandwidth_gbps]
+    if any(HEURISTICS[name].grouped for name in heuristics):
+        largest.append((most.cores + 1) * span_of(beta))
+    return max(largest) < 1 << SCORE_BITS and len(node_arrays.names) <= 1 << PLACE_BITS - 1

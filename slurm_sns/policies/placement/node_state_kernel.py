@@ -17,8 +17,9 @@ import numpy as np
 
 from slurm_sns.policies.placement.compiled import compiled
 from slurm_sns.policies.placement.cycle import SMALLEST
+from slurm_sns.policies.placement.heuristics import ADDED
 from slurm_sns.policies.placement.kernel_arrays import NOBODY, Flags, Floats, Integers, Problem
-from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
 
 #: The place in the machine list, doubled, is the low part of a key: 2**19 nodes, scores up to 2**42.
 PLACE_BITS = 20
@@ -31,8 +32,6 @@ UNKNOWN = -NONE + BOUND
 
 #: Angles and occupied shares are compared in units of 1e-9, to which the twin rounds them.
 PER_UNIT = 1e9
-#: The order in which the twin adds occupied shares.
-ADDED = (CORES, BANDWIDTH, WAYS)
 
 LEAST_CORES = SMALLEST.cores
 LEAST_MEMORY_MB = SMALLEST.memory_mb

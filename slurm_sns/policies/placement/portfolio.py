@@ -17,8 +17,7 @@ from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Sna
 from slurm_sns.policies.base import Explanation, MakeAlternatives, own_geometry
 from slurm_sns.policies.placement.cycle import Cycle, CycleStart, Match, Rules
 from slurm_sns.policies.placement.fair_order import WaitingQueue
-from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
-from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, Idlest, require_known
+from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, heuristics_of, require_known
 from slurm_sns.policies.placement.kernel_matching import Kernel, slowdown_units
 from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, NodeArrays, amounts
 from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, PlainRecords, Schedule
@@ -37,7 +36,7 @@ class Portfolio:
         _check(rules)
         self.rules = rules
         self.alternatives = alternatives
-        self._idlest = Idlest(rules.beta)
+        self._heuristics = heuristics_of(rules.beta)
         self._kernel = Kernel(rules)
         self._less_shared_ways: tuple[NodeArrays, NodeArrays] | None = None
         self._last_nodes: tuple[tuple[tuple[str, Resources, int, tuple[str, ...]], ...], NodeArrays] | None = None
@@ -120,20 +119,13 @@ class Portfolio:
 
     def _chooser(self, member: str) -> Callable[[Job], Heuristic]:
         """The heuristic for a job: the one it names, else the default, else the member's; `idlest` with our beta."""
-        by_default = HEURISTICS[self.rules.default_heuristic or member]
+        by_default = self._heuristics[self.rules.default_heuristic or member]
 
         def choose(job: Job) -> Heuristic:
             # A name that is not known here was refused at submit; one that slipped through must not stop the cycle.
-            return HEURISTICS.get(job.heuristic, by_default) if job.heuristic else by_default
+            return self._heuristics.get(job.heuristic, by_default) if job.heuristic else by_default
 
-        if self.rules.beta == PAPER_BETA:
-            return choose
-
-        def choose_with_beta(job: Job) -> Heuristic:
-            heuristic = choose(job)
-            return self._idlest if isinstance(heuristic, Idlest) else heuristic
-
-        return choose_with_beta
+        return choose
 
     def _slowdowns(self, matches: Iterable[Match]) -> int:
         return sum(slowdown_units(match.alternative) for match in matches) if self.rules.weighs else 0

@@ -18,7 +18,7 @@ from slurm_sns.node_lists import folded
 from slurm_sns.policies.base import Considered, Explanation
 from slurm_sns.policies.placement.cycle import SMALLEST, Match
 from slurm_sns.policies.placement.fair_order import WaitingQueue
-from slurm_sns.policies.placement.heuristics import Heuristic, Idlest, one_group
+from slurm_sns.policies.placement.heuristics import Heuristic, one_group
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.node_arrays import Amounts, Indices, ever_holding, holding, taken
 from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, Schedule
@@ -231,7 +231,7 @@ def _best(moment: FreeCapacity, alternative: Alternative, job: Job, heuristic: H
     if region is None:
         return ""
     candidates = region.equal
-    if isinstance(heuristic, Idlest):
+    if heuristic.grouped:
         candidates = one_group(moment.free, candidates, alternative.nodes - len(region.lighter))
     scores = heuristic(arrays.capacity, moment.free, candidates, alternative.demand)
     order = np.argsort(scores, kind="stable")[:BEST_SHOWN]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.placement.kernel_weights import keys
+from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
 from slurm_sns.policies.rescheduling import parameters as choices
 from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
@@ -150,7 +150,7 @@ def _require_ended(trace: PoolTrace, working: PoolSite) -> None:
 
 
 def _rules(parameters: ReschedulingParameters, trace: PoolTrace) -> PoolRules:
-    key = keys()[parameters.heuristic]
+    key = HEURISTICS[parameters.heuristic]
     weights = (*key.free[:2], *key.configured[:2])
     return PoolRules(
         restarts=parameters.restart == choices.ON,

@@ -19,8 +19,13 @@ from slurm_sns.policies.placement.kernel_arrays import (
     Queue,
     largest_number_of_takes,
 )
-from slurm_sns.policies.placement.kernel_matching import kernel_nodes, kernel_rules, slowdown_units
-from slurm_sns.policies.placement.kernel_weights import ROWS, kernel_table
+from slurm_sns.policies.placement.kernel_matching import (
+    ROWS,
+    kernel_nodes,
+    kernel_rules,
+    kernel_table,
+    slowdown_units,
+)
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import open_all
 from slurm_sns.policies.placement.portfolio import has_profile

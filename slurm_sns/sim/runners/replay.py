@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.cycle import Rules
-from slurm_sns.policies.placement.kernel_weights import KEYS, kernel_holds
+from slurm_sns.policies.placement.heuristics import HEURISTICS
+from slurm_sns.policies.placement.kernel_matching import kernel_holds
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.rescheduling.parameters import RESCHEDULING
 from slurm_sns.sim.request import SimulationRequest, SpreadingRequest
@@ -84,7 +85,7 @@ def is_compiled(node_arrays: NodeArrays, rules: Rules, records: TraceArrays) -> 
     """Whether the compiled loop supports all heuristics that the rules and the jobs use."""
     own = {heuristic for *_, heuristic in records.kinds if heuristic}
     used = own.union(rules.portfolio, {rules.default_heuristic or rules.portfolio[0]})
-    return used <= KEYS.keys() and kernel_holds(node_arrays, used, rules.beta)
+    return used <= HEURISTICS.keys() and kernel_holds(node_arrays, used, rules.beta)
 
 
 def spreading_summary(trace: ProgramTrace, run: TraceRun, spreading: SpreadingRequest) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from oracles.rescheduling.site import SiteJob, SiteState
 from oracles.rescheduling.victims import victims
 from slurm_sns.model import ActiveState, Resources
-from slurm_sns.policies.placement.cycle import Heuristic
+from slurm_sns.policies.placement.heuristics import Heuristic
 from slurm_sns.policies.placement.node_arrays import amounts
 
 #: The node for a demand among nodes with room, in list order.

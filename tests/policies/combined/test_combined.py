@@ -15,7 +15,8 @@ from slurm_sns.policies.combined.combined import combined as the_policy
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS
-from slurm_sns.policies.placement.heuristics import HEURISTICS, Idlest, angle_to_balance, mix_fit
+from slurm_sns.policies.placement.heuristics import HEURISTICS, angle_to_balance, mix_fit
+from slurm_sns.policies.placement.node_arrays import WAYS
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.policies.specification import filled
@@ -244,6 +245,7 @@ def test_policies_are_known_by_name():
 
 
 def test_beta_is_part_of_the_policy_and_the_default_of_the_heuristic():
-    assert HEURISTICS["idlest"] == Idlest(2.0)
-    assert combined(spreading=SpreadingParameters(beta=3.0))._chooser("idlest")(job(1)) == Idlest(3.0)
-    assert combined(spreading=SpreadingParameters(beta=3.0))._chooser("mix-fit")(job(1)) is HEURISTICS["mix-fit"]
+    assert HEURISTICS["idlest"].occupied[WAYS] == 2.0
+    of_three = combined(spreading=SpreadingParameters(beta=3.0))
+    assert of_three._chooser("idlest")(job(1)).occupied[WAYS] == 3.0
+    assert of_three._chooser("mix-fit")(job(1)) == HEURISTICS["mix-fit"]

@@ -1,7 +1,9 @@
+import numpy as np
 import pytest
 from clusters import job, node, placed, plan
 
 from slurm_sns.errors import BadInput
+from slurm_sns.model import Resources
 from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 
@@ -33,6 +35,39 @@ def test_the_names_that_need_no_numpy_are_those_of_the_heuristics():
 )
 def test_each_heuristic_takes_its_own_node(heuristic, taken):
     assert placed(plan(MACHINES, [job(1, 2, 8)], heuristic)) == {1: taken}
+
+
+def scores_of(free, capacity, demand):
+    """What each heuristic scores, by the words of the papers; free and capacity by resource."""
+    cores, _, ways, gbps, _ = (capacity - free) / capacity
+    occupied = cores + (gbps if demand.bandwidth_gbps else 0) + (2.0 * ways if demand.ways else 0)
+    return {
+        "first-fit": np.arange(free.shape[1]),
+        "best-fit-cores": free[0],
+        "best-fit-memory": free[1],
+        "worse-fit-cores": -free[0],
+        "worse-fit-memory": -free[1],
+        "memory-first-best": 1000 * capacity[1] + free[1],
+        "memory-first-worse": 1000 * capacity[1] - free[1],
+        "best-fit-ways": free[2] * (demand.ways > 0),
+        "worse-fit-ways": -free[2] * (demand.ways > 0),
+        "best-fit-bandwidth": free[3] * (demand.bandwidth_gbps > 0),
+        "worse-fit-bandwidth": -free[3] * (demand.bandwidth_gbps > 0),
+        "idlest": np.round(occupied, 9),
+    }
+
+
+@pytest.mark.parametrize("demand", [Resources(1, 1), Resources(1, 1, 4), Resources(1, 1, 0, 9), Resources(2, 3, 4, 5)])
+def test_each_heuristic_scores_what_its_paper_says(demand):
+    rng = np.random.default_rng(1)
+    free = rng.integers(5, 100, (5, 50))
+    capacity = free + rng.integers(0, 50, (5, 50))
+    expected = scores_of(free, capacity, demand)
+
+    assert {*expected, "mix-fit"} == set(HEURISTICS)
+    for heuristic, scores in expected.items():
+        found = HEURISTICS[heuristic](capacity, free, np.arange(50), demand)
+        assert found.tolist() == pytest.approx(scores.tolist(), abs=2e-9), heuristic
 
 
 @pytest.mark.parametrize("heuristic", HEURISTICS)

@@ -16,7 +16,8 @@ from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.fair_order import WaitingQueue
-from slurm_sns.policies.placement.kernel_weights import KEYS, kernel_holds
+from slurm_sns.policies.placement.heuristics import HEURISTICS
+from slurm_sns.policies.placement.kernel_matching import kernel_holds
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
@@ -65,7 +66,7 @@ def queues(draw, names) -> tuple[Job, ...]:
         dict,
         alternatives=st.lists(st.sampled_from(listed), min_size=1, max_size=3).map(tuple),
         project=st.sampled_from(PROJECTS),
-        heuristic=st.none() | st.sampled_from([*KEYS, "unknown"]),
+        heuristic=st.none() | st.sampled_from([*HEURISTICS, "unknown"]),
         allowed=st.sampled_from(sets),
         over_aged=st.integers(0, 15).map(lambda drawn: drawn == 0),
         withholds=st.integers(0, 3).map(lambda drawn: drawn > 0),
@@ -85,10 +86,10 @@ def snapshots(draw) -> Snapshot:
 def parameters():
     return st.builds(
         MatchingParameters,
-        portfolio=st.lists(st.sampled_from(list(KEYS)), min_size=1, max_size=5, unique=True).map(tuple),
+        portfolio=st.lists(st.sampled_from(list(HEURISTICS)), min_size=1, max_size=5, unique=True).map(tuple),
         queue_depth=st.integers(1, 45),
         reservations=st.sampled_from([0, 1, 1, 3, 45]),
-        default_heuristic=st.none() | st.sampled_from(list(KEYS)),
+        default_heuristic=st.none() | st.sampled_from(list(HEURISTICS)),
     )
 
 
@@ -191,7 +192,7 @@ def told(schedule, queue, depth):
 
 
 @pytest.mark.usefixtures("kernel_alone")
-@pytest.mark.parametrize("heuristic", KEYS)
+@pytest.mark.parametrize("heuristic", HEURISTICS)
 def test_the_kernel_knows_the_heuristic(heuristic):
     result = plan([node("A"), node("B", free=(2, 8))], [job(1), job(2, 1, 2, nodes=2)], heuristic)
 
@@ -204,7 +205,7 @@ def wide(name: str, size: int = 8, **free) -> Node:
 
 
 @pytest.mark.usefixtures("kernel_alone")
-@pytest.mark.parametrize("heuristic", KEYS)
+@pytest.mark.parametrize("heuristic", HEURISTICS)
 def test_the_kernel_knows_the_heuristic_for_cache_and_bandwidth(heuristic):
     wants = Alternative(nodes=1, demand=Resources(1, 1024, 4, 50))
 
@@ -227,7 +228,7 @@ def test_many_distinct_shapes_and_many_nodes_are_the_same_too():
     listed = [node(f"n{at}", cores=8, gb=16 + at % 7, free=(1 + at % 8, 1 + at % 15)) for at in range(300)]
     waiting = [job(at, 1 + at % 3, (1024 + 7 * at % 5000) / GB) for at in range(2500)]
     snapshot = Snapshot(tuple(listed), tuple(waiting), {})
-    parameters = MatchingParameters(tuple(KEYS), queue_depth=10_000)
+    parameters = MatchingParameters(tuple(HEURISTICS), queue_depth=10_000)
 
     assert max_jobs(parameters).plan(snapshot) == plainly(max_jobs(parameters)).plan(snapshot)
 
@@ -265,7 +266,7 @@ def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations, is_unif
             choices = (replace(choices[0], exclusive=True), *choices)
         waiting.append(Job(at, at, choices, order=(at,), over_aged=at % 97 == 5))
     snapshot = Snapshot(tuple(listed), tuple(waiting), {})
-    both = combined(MatchingParameters(queue_depth=10_000, reservations=reservations), portfolio=tuple(KEYS))
+    both = combined(MatchingParameters(queue_depth=10_000, reservations=reservations), portfolio=tuple(HEURISTICS))
 
     ours, theirs = both.plan(snapshot), plainly(both).plan(snapshot)
 
@@ -273,7 +274,7 @@ def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations, is_unif
     assert (ours.starts, ours.report) == (theirs.starts, theirs.report)
 
 
-@pytest.mark.parametrize("heuristic", KEYS)
+@pytest.mark.parametrize("heuristic", HEURISTICS)
 def test_few_shapes_on_many_nodes_in_turn_are_the_same_too(heuristic):
     """The best nodes that are kept for each alternative are brought up to date again and again."""
     sizes = [(4, 16), (8, 32), (8, 64), (16, 128), (12, 48)]

@@ -11,8 +11,7 @@ from programs import GB, paper_nodes, paper_programs, snapshot, summary, types_o
 
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.base import JobRequest, Request
-from slurm_sns.policies.baselines.ce import alternatives as ce_alternatives
-from slurm_sns.policies.baselines.ce import compact_exclusive
+from slurm_sns.policies.baselines.compact import compact_exclusive, exclusive_alternatives
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.request import compact
@@ -37,7 +36,7 @@ def test_figure_1_all_three_jobs_share_two_nodes_at_scale_two():
 def test_figure_1_compact_and_exclusive_needs_three_nodes():
     def jobs(nodes):
         types, request = types_of(nodes), Request(16, memory_per_node_mb=GB)
-        ways = ce_alternatives(JobRequest(compact(request, types), request), types).alternatives
+        ways = exclusive_alternatives(JobRequest(compact(request, types), request), types).alternatives
         return Snapshot(nodes, tuple(Job(at, at, ways, order=(at,)) for at in (1, 2, 3)))
 
     plan = compact_exclusive().plan(jobs(paper_nodes(3)))

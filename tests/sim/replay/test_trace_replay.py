@@ -14,7 +14,7 @@ from oracles.portfolio import plainly
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs, rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.kernel_weights import KEYS
+from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.replay.trace_replay import replay
@@ -107,7 +107,7 @@ def runs(draw):
         st.integers(1, 4),
         st.integers(1, 8),
         st.sampled_from(["p", "q", "r"][: draw(st.integers(1, 3))]),
-        st.sampled_from(["", "", "", *KEYS]),
+        st.sampled_from(["", "", "", *HEURISTICS]),
     )
     rows = draw(st.lists(job, min_size=1, max_size=40))
     columns = [np.array(column, dtype=np.float64) for column in list(zip(*rows, strict=True))[:5]]
@@ -122,7 +122,7 @@ def runs(draw):
         project=[row[5] for row in rows],
         heuristic=[row[6] for row in rows],
     )
-    portfolio = draw(st.lists(st.sampled_from(list(KEYS)), min_size=1, max_size=4, unique=True).map(tuple))
+    portfolio = draw(st.lists(st.sampled_from(list(HEURISTICS)), min_size=1, max_size=4, unique=True).map(tuple))
     chosen = MatchingParameters(portfolio, draw(st.integers(1, 20)), draw(st.integers(0, 3)))
     return builder.records("drawn"), chosen, draw(st.sampled_from([1, 7, 30]))
 

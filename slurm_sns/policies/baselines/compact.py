@@ -1,11 +1,16 @@
-"""CS, compact and shared: the smallest scale that fits now, on nodes shared with others, without any profile.
+"""CE and CS: compact jobs, alone on their nodes or on nodes shared with others, without any profile.
 
-It chooses nodes as Spread-n-Share does, by occupied cores alone.
+CE, compact and exclusive, is today's practice: each job runs alone on its fewest nodes. It gets the first idle nodes of
+the machine list. When too few are idle it waits, and the next job is looked at.
 
-Source: Spread-n-Share (SC'19), section 3.2, figure 8.
+CS, compact and shared, takes the smallest scale that fits now. It chooses nodes as Spread-n-Share does, by occupied
+cores alone.
+
+Source: Spread-n-Share (SC'19), sections 1 and 3.2, figure 8.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from slurm_sns.model import Alternative
@@ -14,8 +19,28 @@ from slurm_sns.policies.baselines.parameters import CompactParameters
 from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.heuristic_names import IDLEST
 from slurm_sns.policies.placement.portfolio import Portfolio
-from slurm_sns.policies.placement.request import fewest_nodes, holding, spread
+from slurm_sns.policies.placement.request import compact, fewest_nodes, holding, spread
 from slurm_sns.policies.placement.scale_factors import require_scales
+
+
+def compact_exclusive(parameters: CompactParameters | None = None) -> Portfolio:
+    """The policy CE. Of the parameters it uses the queue depth only.
+
+    Raises:
+        BadInput: a parameter is not valid.
+    """
+    parameters = parameters or CompactParameters()
+    return Portfolio(Rules(("first-fit",), parameters.queue_depth, reservations=0), exclusive_alternatives)
+
+
+def exclusive_alternatives(asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
+    """The only alternative: scale 1, or the job's own geometry if it is fixed, on empty nodes.
+
+    Raises:
+        Infeasible: the nodes could not hold the job even when they are all empty.
+    """
+    alternative = asked.own if asked.request is None else compact(asked.request, nodes)
+    return Choice((replace(alternative, exclusive=True),))
 
 
 def compact_shared(parameters: CompactParameters | None = None) -> Portfolio:
@@ -27,10 +52,10 @@ def compact_shared(parameters: CompactParameters | None = None) -> Portfolio:
     parameters = parameters or CompactParameters()
     require_scales(parameters.scales)
     rules = Rules((IDLEST,), parameters.queue_depth, reservations=0, keeper=IDLEST, weighs=True)
-    return Portfolio(rules, partial(alternatives, parameters))
+    return Portfolio(rules, partial(shared_alternatives, parameters))
 
 
-def alternatives(parameters: CompactParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
+def shared_alternatives(parameters: CompactParameters, asked: JobRequest, nodes: Sequence[NodeType]) -> Choice:
     """One alternative per scale if the job's geometry may be chosen, otherwise its own geometry.
 
     CS does not plan by profiles, but it respects the largest scale that the program's profile states.
