@@ -65,10 +65,10 @@ def shared_alternatives(parameters: CompactParameters, asked: JobRequest, nodes:
     """
     if asked.request is None:
         return Choice((asked.own,))
-    return Choice(scales(asked.request, nodes, parameters, asked.program.max_scale if asked.program else None))
+    return Choice(shared_scales(asked.request, nodes, parameters, asked.program.max_scale if asked.program else None))
 
 
-def scales(
+def shared_scales(
     request: Request, nodes: Sequence[NodeType], parameters: CompactParameters, max_scale: int | None = None
 ) -> tuple[Alternative, ...]:
     """The alternatives by increasing scale; scale 1 is always among them.

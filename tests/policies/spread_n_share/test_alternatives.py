@@ -6,7 +6,7 @@ from programs import GB, PAPER_NODE, alternatives_of, paper_programs, program, r
 from slurm_sns.errors import BadInput, Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice, JobRequest, NodeType, Request
-from slurm_sns.policies.baselines.compact import exclusive_alternatives, scales
+from slurm_sns.policies.baselines.compact import exclusive_alternatives, shared_scales
 from slurm_sns.policies.placement.request import fewest_nodes, spread
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.spread_n_share.parameters import (
@@ -229,13 +229,15 @@ def test_ce_has_one_way_and_cs_the_scales_that_fit():
 
     asked = JobRequest(Alternative(1, Resources(28, GB)), request)
     assert exclusive_alternatives(asked, types()) == Choice((Alternative(1, Resources(28, GB), 28, exclusive=True),))
-    assert [(alternative.scale, alternative.nodes) for alternative in scales(request, types(), REPRODUCTION)] == [
+    assert [
+        (alternative.scale, alternative.nodes) for alternative in shared_scales(request, types(), REPRODUCTION)
+    ] == [
         (1, 1),
         (2, 2),
         (4, 4),
     ]
-    assert [alternative.nodes for alternative in scales(request, types(), LIVE)] == [1, 2, 4, 7]
-    assert [alternative.nodes for alternative in scales(request, types(), LIVE, max_scale=1)] == [1]
+    assert [alternative.nodes for alternative in shared_scales(request, types(), LIVE)] == [1, 2, 4, 7]
+    assert [alternative.nodes for alternative in shared_scales(request, types(), LIVE, max_scale=1)] == [1]
 
 
 @pytest.mark.parametrize(
