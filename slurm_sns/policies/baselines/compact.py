@@ -19,8 +19,7 @@ from slurm_sns.policies.baselines.parameters import CompactParameters
 from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.heuristic_names import IDLEST
 from slurm_sns.policies.placement.portfolio import Portfolio
-from slurm_sns.policies.placement.request import compact, fewest_nodes, holding, spread
-from slurm_sns.policies.placement.scale_factors import require_scales
+from slurm_sns.policies.placement.request import compact, fewest_nodes, holding, require_scales, spread
 
 
 def compact_exclusive(parameters: CompactParameters | None = None) -> Portfolio:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from slurm_sns.policies.placement.heuristic_names import heuristics
-from slurm_sns.policies.placement.scale_factors import EVEN_SCALES_ONLY, SCALES
+from slurm_sns.policies.placement.request import EVEN_SCALES_ONLY, SCALES
 from slurm_sns.policies.specification import (
     DEFAULT_QUEUE_DEPTH,
     QUEUE_DEPTH,

@@ -40,12 +40,12 @@ from slurm_sns.policies.placement.node_state_kernel import (
     USED_SLOTS,
     CycleNodes,
     bring_up_to_date,
+    choose_by_keys,
     fits,
     node_of,
     put_fitting_keys,
     smallest_simple,
 )
-from slurm_sns.policies.placement.order_statistics import nth_smallest
 from slurm_sns.policies.placement.region_kernel import choose_smallest, put_keys_of_region
 
 #: Tangents are compared as integers, in units of 1e-12: the compiler vectorises the smallest of integers only.
@@ -160,12 +160,7 @@ def _best_whatever_their_cores(node_state: CycleNodes, found: int, wanted: int) 
     keys, span = node_state.keys[:found], node_state.problem.scores.span
     for at in range(found):
         keys[at] = node_state.hidden[at] + ((node_state.free[CORES, node_state.chosen[at]] * span) << PLACE_BITS)
-    largest = nth_smallest(node_state.scratch[:found], keys, wanted)
-    kept = 0
-    for at in range(found):
-        if keys[at] <= largest:
-            node_state.chosen[kept] = node_of(keys[at])
-            kept += 1
+    choose_by_keys(node_state, keys, wanted, 0)
 
 
 @compiled

@@ -125,11 +125,6 @@ class Rules:
     for_profiled: tuple[str, ...] = ()
     shared_ways: int = 0
 
-    @property
-    def heuristics(self) -> tuple[str, ...]:
-        """The heuristic of each member."""
-        return tuple(self.default_heuristic or member for member in self.portfolio)
-
     def unshared(self, node_arrays: NodeArrays) -> NodeArrays:
         """The nodes without the ways that no job is given."""
         if not self.shared_ways:

@@ -51,13 +51,14 @@ from slurm_sns.policies.placement.node_state_kernel import (
     NONE,
     OPEN,
     PLACE_BITS,
-    PLACES,
     CycleNodes,
+    choose_by_keys,
+    node_of,
     node_state_for,
     restart,
     take,
 )
-from slurm_sns.policies.placement.order_statistics import nth_smallest, sort
+from slurm_sns.policies.placement.order_statistics import sort
 from slurm_sns.policies.placement.region_kernel import ANY_SWITCH, NO_REGION
 from slurm_sns.policies.placement.regions import NO_SWITCH
 
@@ -293,19 +294,13 @@ def withhold(node_state: CycleNodes, kind: int, how: int) -> tuple[int, int]:
             if is_there and node_state.is_open[node] == 1 and _is_large_enough(nodes, alternatives, alternative, node):
                 used = nodes.capacity[CORES, node] - node_state.free[CORES, node]
                 score = used if how == WHOLE else -node_state.free[MEMORY, node]
-                node_state.keys[count] = (score << PLACE_BITS) + node
+                node_state.keys[count] = (score << PLACE_BITS) + 2 * node
                 count += 1
         if count == 0:
             return NOBODY, 0
         wanted = min(alternatives.nodes[alternative], count)
-        keys = node_state.keys[:count]
-        largest = nth_smallest(node_state.scratch[:count], keys, wanted)
-        chosen = 0
-        for at in range(count):
-            if keys[at] <= largest:
-                node_state.chosen[chosen] = keys[at] & PLACES
-                chosen += 1
-        return choice, chosen
+        choose_by_keys(node_state, node_state.keys[:count], wanted, 0)
+        return choice, wanted
     return NOBODY, 0
 
 
@@ -323,9 +318,9 @@ def _most_free_memory(node_state: CycleNodes, alternative: int) -> int:
     smallest = NONE
     for node in range(len(is_open)):
         large_enough = (all_cores[node] >= needs_cores) & (all_memory[node] >= needs_memory)
-        key = (-memory[node] << PLACE_BITS) + node if large_enough & (is_open[node] == 1) else NONE
+        key = (-memory[node] << PLACE_BITS) + 2 * node if large_enough & (is_open[node] == 1) else NONE
         smallest = min(smallest, key)
-    return NOBODY if smallest == NONE else smallest & PLACES
+    return NOBODY if smallest == NONE else node_of(smallest)
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Which job is next: `queue.FairOrder`, compiled.
+"""Which job is next: `fair_order.FairOrder`, compiled.
 
 Over-aged jobs come first; then the project with the smallest used / share, from a heap of projects. When only one
 project has waiting jobs, their order does not depend on what is matched: they are put into order once for all members

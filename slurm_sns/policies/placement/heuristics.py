@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.heuristic_names import IDLEST, PAPER_BETA
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, Amounts, Indices
@@ -133,16 +132,6 @@ def angle_to_balance(left: NDArray[np.float64]) -> NDArray[np.float64]:
     angles = np.array(list(map(math.atan2, off_diagonal.tolist(), along.tolist())), dtype=np.float64)
     rounded: NDArray[np.float64] = angles.round(9)
     return rounded
-
-
-def require_known(name: str, where: str) -> None:
-    """Accept the name of a heuristic.
-
-    Raises:
-        BadInput: no heuristic has that name; the message says where it was written and lists the valid ones.
-    """
-    if name not in HEURISTICS:
-        raise BadInput(f"{where}: heuristic '{name}' is unknown; valid: {', '.join(HEURISTICS)}")
 
 
 def one_group(free: Amounts, candidates: Indices, count: int) -> Indices:

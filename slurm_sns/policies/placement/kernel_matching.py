@@ -61,8 +61,6 @@ CASES = ((), (WAYS,), (BANDWIDTH,), (WAYS, BANDWIDTH))
 
 #: Number of nodes, demand, exclusive, number of the set of allowed nodes.
 AlternativeKey = tuple[int, Resources, bool, int]
-#: Alternatives, number of the set of allowed nodes, row of the heuristic that the jobs name.
-KindKey = tuple[tuple[Alternative, ...], int, int]
 
 
 class Kernel:
@@ -96,7 +94,7 @@ class _Session:
         self._rules = rules
         self._scores = scores
         self._table = KindTable(node_arrays, weighs=rules.weighs)
-        self._kinds = OncePerKind(self._table.kind)
+        self._kinds = OncePerKind(self._table.add)
         self._holds: dict[tuple[int, bool], bool] = {}
         self._bench: Bench | None = None
         self._room = (0, 0, 0)
@@ -197,7 +195,7 @@ class KindTable:
         self.own: set[int] = set()
         self.least_cores = 0
         self._alternatives: dict[AlternativeKey, int] = {}
-        self._kinds: dict[KindKey, int] = {}
+        self._count = 0
         self._sets: dict[Allowed, int] = {None: NOBODY}
         self._masks = np.zeros((1, nodes), np.bool_)
         self._alternative_arrays = AlternativeArrays(
@@ -216,22 +214,33 @@ class KindTable:
         )
 
     def __len__(self) -> int:
-        return len(self._kinds)
+        return self._count
 
     def arrays(self) -> tuple[KernelNodes, AlternativeArrays, JobKinds]:
         """The tables; later entries are in the same arrays as long as `generation` stays the same."""
         return kernel_nodes(self._node_arrays, self._masks), self._alternative_arrays, self._kind_arrays
 
-    def kind(self, job: Job) -> int:
-        """The number of the job's kind."""
-        own = ROWS.get(job.heuristic or "", NOBODY)
+    def add(self, job: Job) -> int:
+        """The number of a new kind, that of this job."""
         number = self._sets.get(job.allowed)
         if number is None:
             number = self._sets[job.allowed] = self._new_set(job.allowed)
-        key = (job.alternatives, number, own)
-        kind = self._kinds.get(key)
-        if kind is None:
-            kind = self._kinds[key] = self._new_kind(job.alternatives, number, own)
+        own = ROWS.get(job.heuristic or "", NOBODY)
+        kind, begin = self._count, len(self.choices)
+        end = begin + len(job.alternatives)
+        first, alternative, slowdown, owns = self._kind_arrays
+        first, owns = self._with_room(first, kind + 2), self._with_room(owns, kind + 1)
+        alternative, slowdown = self._with_room(alternative, end), self._with_room(slowdown, end)
+        self._kind_arrays = JobKinds(first, alternative, slowdown, owns)
+        first[kind + 1] = end
+        owns[kind] = own
+        for at, each in enumerate(job.alternatives, begin):
+            alternative[at] = self._alternative(each, number)
+            slowdown[at] = slowdown_units(each) if self._weighs else 0
+        self.choices.extend(job.alternatives)
+        if own != NOBODY:
+            self.own.add(own)
+        self._count += 1
         return kind
 
     def _new_set(self, allowed: Allowed) -> int:
@@ -243,23 +252,6 @@ class KindTable:
         self._masks = self._with_room(self._masks, row + 1)
         self._masks[row] = mask
         return row
-
-    def _new_kind(self, alternatives: tuple[Alternative, ...], allowed: int, own: int) -> int:
-        kind, begin = len(self._kinds), len(self.choices)
-        end = begin + len(alternatives)
-        first, alternative, slowdown, owns = self._kind_arrays
-        first, owns = self._with_room(first, kind + 2), self._with_room(owns, kind + 1)
-        alternative, slowdown = self._with_room(alternative, end), self._with_room(slowdown, end)
-        self._kind_arrays = JobKinds(first, alternative, slowdown, owns)
-        first[kind + 1] = end
-        owns[kind] = own
-        for at, each in enumerate(alternatives, begin):
-            alternative[at] = self._alternative(each, allowed)
-            slowdown[at] = slowdown_units(each) if self._weighs else 0
-        self.choices.extend(alternatives)
-        if own != NOBODY:
-            self.own.add(own)
-        return kind
 
     def _alternative(self, of: Alternative, allowed: int) -> int:
         key = (of.nodes, of.demand, of.exclusive, allowed)
@@ -329,7 +321,7 @@ def _ranks(jobs: Sequence[Job]) -> Integers:
 
 def kernel_rules(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: Iterable[int] = (0,)) -> KernelRules:
     """The rules as the kernel reads them, for jobs that name these heuristics and have demands of these cases."""
-    portfolio = [ROWS[heuristic] for heuristic in rules.heuristics]
+    portfolio = [ROWS[rules.default_heuristic or member] for member in rules.portfolio]
     used = {int(scores.of[heuristic, case]) for heuristic in {*own, *portfolio} for case in cases}
     return KernelRules(
         depth=rules.queue_depth,

@@ -20,6 +20,7 @@ from slurm_sns.policies.placement.cycle import SMALLEST
 from slurm_sns.policies.placement.heuristics import ADDED
 from slurm_sns.policies.placement.kernel_arrays import NOBODY, Flags, Floats, Integers, Problem
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
+from slurm_sns.policies.placement.order_statistics import nth_smallest
 
 #: The place in the machine list, doubled, is the low part of a key: 2**19 nodes, scores up to 2**42.
 PLACE_BITS = 20
@@ -342,3 +343,13 @@ def _keep_at_least(keys: Integers, amount: Integers, needed: int) -> None:
     """Replace the key by NONE where the amount is less than what is needed."""
     for at in range(len(keys)):
         keys[at] = keys[at] if amount[at] >= needed else NONE
+
+
+@compiled
+def choose_by_keys(node_state: CycleNodes, keys: Integers, wanted: int, at: int) -> None:
+    """Put the nodes of the `wanted` smallest keys into `node_state.chosen`, from `at` on."""
+    largest = nth_smallest(node_state.scratch[: len(keys)], keys, wanted)
+    for each in range(len(keys)):
+        if keys[each] <= largest:
+            node_state.chosen[at] = node_of(keys[each])
+            at += 1

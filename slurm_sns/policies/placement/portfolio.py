@@ -17,7 +17,7 @@ from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Sna
 from slurm_sns.policies.base import Explanation, MakeAlternatives, own_geometry
 from slurm_sns.policies.placement.cycle import Cycle, CycleStart, Match, Rules
 from slurm_sns.policies.placement.fair_order import WaitingQueue
-from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, heuristics_of, require_known
+from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, heuristics_of
 from slurm_sns.policies.placement.kernel_matching import Kernel, slowdown_units
 from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, NodeArrays, amounts
 from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, PlainRecords, Schedule
@@ -148,12 +148,14 @@ def has_profile(alternatives: tuple[Alternative, ...]) -> bool:
 def _check(rules: Rules) -> None:
     if not rules.portfolio:
         raise BadInput(f"portfolio is empty; valid: one or more of {', '.join(HEURISTICS)}")
-    for name in rules.portfolio:
-        require_known(name, "portfolio")
+    named = [("portfolio", name) for name in rules.portfolio]
+    if rules.default_heuristic is not None:
+        named.append(("default_heuristic", rules.default_heuristic))
+    for where, name in named:
+        if name not in HEURISTICS:
+            raise BadInput(f"{where}: heuristic '{name}' is unknown; valid: {', '.join(HEURISTICS)}")
     if len(set(rules.portfolio)) < len(rules.portfolio):
         raise BadInput(f"portfolio names a heuristic twice: {', '.join(rules.portfolio)}; valid: each at most once")
-    if rules.default_heuristic is not None:
-        require_known(rules.default_heuristic, "default_heuristic")
     if rules.queue_depth < 1:
         raise BadInput(f"queue_depth is {rules.queue_depth}; valid: 1 or more")
     if rules.reservations < 0:

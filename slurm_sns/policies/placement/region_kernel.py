@@ -11,6 +11,7 @@ from slurm_sns.policies.placement.node_state_kernel import (
     NONE,
     PLACE_BITS,
     CycleNodes,
+    choose_by_keys,
     node_of,
     put_fitting_keys,
 )
@@ -80,11 +81,7 @@ def choose_smallest(node_state: CycleNodes, score: int, alternative: int, missin
     keys = node_state.hidden[:found]
     if node_state.problem.scores.grouped[score]:
         _put_group_first(node_state, keys, missing)
-    largest = nth_smallest(node_state.scratch[:found], keys, missing)
-    for each in range(found):
-        if keys[each] <= largest:
-            node_state.chosen[at] = node_of(keys[each])
-            at += 1
+    choose_by_keys(node_state, keys, missing, at)
 
 
 @compiled

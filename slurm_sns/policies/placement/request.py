@@ -12,9 +12,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from slurm_sns.errors import Infeasible
+from slurm_sns.errors import BadInput, Infeasible
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import NodeType, Request
+from slurm_sns.policies.specification import Setting
+
+#: The largest scale factor: a job may be spread over k times the fewest nodes that can hold it.
+WIDEST_SCALE = 64
+
+SCALES = Setting("The scale factors that may be used.", "spread_n_share", least=1, most=WIDEST_SCALE, option=True)
+EVEN_SCALES_ONLY = Setting("Only scales whose nodes divide the job's processes evenly.", "spread_n_share")
 
 
 class NodeGroup(Protocol):
@@ -87,3 +94,14 @@ def compact(request: Request, types: Sequence[NodeGroup]) -> Alternative:
 def holding(demand: Resources, types: Iterable[NodeGroup]) -> int:
     """How many nodes can hold this demand when they are empty."""
     return sum(each.number for each in types if demand.within(each.capacity))
+
+
+def require_scales(scales: tuple[int, ...]) -> None:
+    """Accept scale factors that can be used.
+
+    Raises:
+        BadInput: 1 is not among them, one comes twice, or one is below 1 or above WIDEST_SCALE.
+    """
+    if 1 not in scales or len(set(scales)) < len(scales) or not all(1 <= scale <= WIDEST_SCALE for scale in scales):
+        shown = ",".join(map(str, scales))
+        raise BadInput(f"scales are {shown}; valid: 1 and others up to {WIDEST_SCALE}, each once, as in 1,2,4,8")

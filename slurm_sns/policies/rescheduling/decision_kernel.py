@@ -6,9 +6,16 @@ pool with the smallest sum wins; among equal ones the job's own pool, then the f
 wait in its own pool, too. A move takes effect at once: the job joins the end of the other pool's queue, both pools
 serve, and the next decision sees the result.
 
-Means are those of the jobs of the same priority that completed in the pool within the window. A pool without such jobs
-counts with the means of the whole site; another pool counts with 0 if it has room for the job now. If no such job
-completed anywhere, the job stays.
+Means are those of the jobs of the same priority that completed in the pool within the window: a job that completed at c
+is in the window at t if t - W <= c <= t. It counts in the pool where it completed, with what it waited and was
+suspended there over all its visits. The paper (section 3.2) can be read in two ways: its averages are over all jobs
+that completed, those never suspended with 0 (`all`), or over those that were suspended at least once (`suspended`). A
+pool without such jobs counts with the means of the whole site; another pool counts with 0 if it has room for the job
+now. If no such job completed anywhere, the job stays.
+
+A job is expected to run for the mean of the recent runs of its program, in whole seconds, else for its time limit: over
+24 hours the mean run time of a program's jobs varies little (section 3.2 and figure 5). The paper's own experiments
+take run times as known.
 
 Means are compared exactly: a mean is a quotient and a remainder of whole ticks, and remainders of different means are
 compared by their products.
@@ -34,10 +41,11 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     PoolSite,
 )
 from slurm_sns.policies.rescheduling.serving_kernel import has_room, serve
-from slurm_sns.policies.rescheduling.windows_kernel import drop_old_samples, expected_run
 
 #: Where the means of a term come from: the pool's samples, those of all pools, 0 since it has room now, or nothing.
 POOL, SITE, ROOM, NONE = range(4)
+#: Runs that ended earlier than this before a decision are no longer recent.
+RECENT_S = 86_400
 
 
 @subroutine
@@ -98,7 +106,7 @@ def _choose(site: PoolSite, rules: PoolRules, job: int, is_queued: bool) -> int:
     jobs, lives, kind = site.jobs, site.lives, site.jobs.kind[job]
     level, own = site.kinds.level[kind], lives.pool[job]
     samples, waited, suspended = _site_sums(site, rules, level)
-    run = expected_run(site, rules, job)
+    run = _expected_run(site, rules, job)
     left = max(run - lives.ran[job], 0) if run != NOBODY else 0
     if samples == 0:
         _note_term(site, own, 0, NONE, 0, 0, left, 1)
@@ -140,7 +148,7 @@ def _site_sums(site: PoolSite, rules: PoolRules, level: int) -> tuple[int, int, 
     """The number of samples of all pools, and their sums."""
     count, waited, suspended = 0, 0, 0
     for pool in range(len(site.nodes.first) - 1):
-        drop_old_samples(site, pool, level, site.counters[NOW] - rules.window)
+        _drop_old_samples(site, pool, level, site.counters[NOW] - rules.window)
         count += site.samples.number[pool, level]
         waited += site.samples.waited[pool, level]
         suspended += site.samples.suspended[pool, level]
@@ -164,3 +172,83 @@ def _note_decision(site: PoolSite, job: int, own: int, chosen: int) -> None:
     if row < len(log):
         log[row, 0], log[row, 1], log[row, 2], log[row, 3] = site.counters[NOW], job, own, chosen
     site.counters[DECISIONS] += 1
+
+
+@subroutine
+def add_sample(site: PoolSite, rules: PoolRules, job: int) -> None:
+    """Count a job that completes now."""
+    samples, lives = site.samples, site.lives
+    if rules.only_suspended and lives.suspensions[job] == 0:
+        return
+    pool, level = lives.pool[job], site.kinds.level[site.jobs.kind[job]]
+    last = samples.tail[pool, level]
+    lives.next[job] = NOBODY
+    if last == NOBODY:
+        samples.head[pool, level] = job
+    else:
+        lives.next[last] = job
+    samples.tail[pool, level] = job
+    samples.number[pool, level] += 1
+    samples.waited[pool, level] += lives.waited[job]
+    samples.suspended[pool, level] += lives.suspended[job]
+    _drop_old_samples(site, pool, level, lives.end[job] - rules.window)
+
+
+@subroutine
+def _drop_old_samples(site: PoolSite, pool: int, level: int, oldest: int) -> None:
+    """Drop the samples of jobs that completed before `oldest`."""
+    samples, lives = site.samples, site.lives
+    job = samples.head[pool, level]
+    while job != NOBODY and lives.end[job] < oldest:
+        samples.number[pool, level] -= 1
+        samples.waited[pool, level] -= lives.waited[job]
+        samples.suspended[pool, level] -= lives.suspended[job]
+        job = lives.next[job]
+    samples.head[pool, level] = job
+    if job == NOBODY:
+        samples.tail[pool, level] = NOBODY
+
+
+@subroutine
+def add_run(site: PoolSite, rules: PoolRules, job: int) -> None:
+    """Count the run of a job that completes now."""
+    programs, program = site.programs, site.programs.of[job]
+    if program == NOBODY:
+        return
+    last = programs.tail[program]
+    programs.next[job] = NOBODY
+    if last == NOBODY:
+        programs.head[program] = job
+    else:
+        programs.next[last] = job
+    programs.tail[program] = job
+    programs.number[program] += 1
+    programs.run[program] += site.jobs.run[job]
+    _drop_old_runs(site, rules, program)
+
+
+@subroutine
+def _expected_run(site: PoolSite, rules: PoolRules, job: int) -> int:
+    """The run time of the job as decisions know it, in ticks; NOBODY if nothing is known."""
+    if not rules.by_recent_runs or site.programs.of[job] == NOBODY:
+        return int(site.jobs.expected[job])
+    programs, program = site.programs, site.programs.of[job]
+    _drop_old_runs(site, rules, program)
+    if programs.number[program] == 0:
+        return int(site.jobs.expected[job])
+    both = 2 * programs.number[program] * rules.second
+    return int((2 * programs.run[program] + programs.number[program] * rules.second) // both * rules.second)
+
+
+@subroutine
+def _drop_old_runs(site: PoolSite, rules: PoolRules, program: int) -> None:
+    """Drop the runs that are no longer recent."""
+    programs = site.programs
+    job = programs.head[program]
+    while job != NOBODY and site.lives.end[job] < site.counters[NOW] - rules.recent:
+        programs.number[program] -= 1
+        programs.run[program] -= site.jobs.run[job]
+        job = programs.next[job]
+    programs.head[program] = job
+    if job == NOBODY:
+        programs.tail[program] = NOBODY

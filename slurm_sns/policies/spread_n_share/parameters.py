@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
-from slurm_sns.policies.placement.scale_factors import EVEN_SCALES_ONLY, SCALES, require_scales
+from slurm_sns.policies.placement.request import EVEN_SCALES_ONLY, SCALES, require_scales
 from slurm_sns.policies.specification import (
     DEFAULT_QUEUE_DEPTH,
     QUEUE_DEPTH,

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.placement.scale_factors import WIDEST_SCALE
+from slurm_sns.policies.placement.request import WIDEST_SCALE
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 
 Where = tuple[str | int, ...]

@@ -13,7 +13,7 @@ of events at one instant, and what is available, are our choice.
 
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
 from slurm_sns.policies.rescheduling.changes_kernel import end, join
-from slurm_sns.policies.rescheduling.decision_kernel import decide_all
+from slurm_sns.policies.rescheduling.decision_kernel import add_run, add_sample, decide_all
 from slurm_sns.policies.rescheduling.pool_arrays import (
     CHECKS,
     CORES_USED,
@@ -32,7 +32,6 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     PoolSite,
 )
 from slurm_sns.policies.rescheduling.serving_kernel import serve
-from slurm_sns.policies.rescheduling.windows_kernel import add_run, add_sample
 
 #: Why a part of the replay ended.
 MORE, DONE, FULL, TOO_LATE = range(4)

@@ -14,6 +14,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
 from slurm_sns.policies.rescheduling import parameters as choices
+from slurm_sns.policies.rescheduling.decision_kernel import RECENT_S
 from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
 from slurm_sns.policies.rescheduling.pool_arrays import (
     COUNTERS,
@@ -38,7 +39,6 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     Queues,
     Samples,
 )
-from slurm_sns.policies.rescheduling.windows_kernel import RECENT_S
 from slurm_sns.sim.replay.pool_loop import DONE, MORE, TOO_LATE, replay_some
 from slurm_sns.sim.traces.pool_trace import PoolTrace, TraceSite
 
