@@ -89,7 +89,5 @@ def shared_scales(
         layout = spread(request, fewest, scale)
         if layout.nodes in alternatives or holding(layout.demand, nodes) < layout.nodes:
             continue
-        alternatives[layout.nodes] = Alternative(
-            layout.nodes, layout.demand, layout.tasks_per_node, scale, exclusive=request.exclusive
-        )
+        alternatives[layout.nodes] = layout
     return tuple(alternatives.values())

@@ -34,12 +34,7 @@ from slurm_sns.policies.dfrs.fluid_arrays import (
 )
 from slurm_sns.policies.dfrs.greedy_kernel import list_fitting, make_room, place
 from slurm_sns.policies.dfrs.order_kernel import sort_by_submit, sort_decreasing
-from slurm_sns.policies.dfrs.priority_kernel import (
-    choose_highest,
-    first_by_priority,
-    priority,
-    sort_by_priority,
-)
+from slurm_sns.policies.dfrs.priority_kernel import choose_highest, first_by_priority, priority, sort_by_priority
 from slurm_sns.policies.dfrs.search_kernel import LEAST_YIELD, search_stretch, search_yield
 from slurm_sns.policies.placement.compiled import entry_point, subroutine
 

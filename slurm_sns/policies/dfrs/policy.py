@@ -9,18 +9,7 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010).
 from collections.abc import Mapping
 from functools import partial
 
-from slurm_sns.model import (
-    Action,
-    ActiveJob,
-    ActiveState,
-    Plan,
-    Resume,
-    Seconds,
-    SetShare,
-    Snapshot,
-    Start,
-    Suspend,
-)
+from slurm_sns.model import Action, ActiveJob, ActiveState, Plan, Resume, Seconds, SetShare, Snapshot, Start, Suspend
 from slurm_sns.policies.base import no_explanation, own_geometry
 from slurm_sns.policies.dfrs import algorithms, instant
 from slurm_sns.policies.dfrs.algorithms import MOST_DOUBLINGS, Algorithm

@@ -18,7 +18,7 @@ numbers of used cores never grows, and at last the job starts.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +33,6 @@ from slurm_sns.policies.placement.node_arrays import (
     WAYS,
     Amounts,
     Indices,
-    Mask,
     NodeArrays,
     ever_holding_together,
     held,
@@ -144,8 +143,7 @@ class Rules:
         return [member for member in self.portfolio if member not in left_out]
 
 
-@dataclass
-class CycleStart:
+class CycleStart(NamedTuple):
     """The state at the start of a cycle, the same for every heuristic: the nodes with room for the smallest job.
 
     `nodes` are their indices in the node arrays; `capacity` and `free` have a column for each.
@@ -156,7 +154,6 @@ class CycleStart:
     capacity: Amounts
     free: Amounts
     regions: Regions
-    _allowed: dict[frozenset[str], Mask] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, node_arrays: NodeArrays, free: Amounts) -> "CycleStart":
@@ -164,14 +161,6 @@ class CycleStart:
         nodes = np.flatnonzero(holding(free, SMALLEST))
         regions = node_arrays.regions.among(nodes)
         return cls(node_arrays, nodes, node_arrays.capacity[:, nodes], free[:, nodes], regions)
-
-    def allows(self, allowed: frozenset[str]) -> Mask:
-        """Which of the nodes in the cycle a job may use."""
-        if allowed not in self._allowed:
-            mask = self.node_arrays.allows(allowed)
-            assert mask is not None  # noqa: S101  a set was given, so there is a mask
-            self._allowed[allowed] = mask[self.nodes]
-        return self._allowed[allowed]
 
 
 class Cycle:
@@ -216,8 +205,9 @@ class Cycle:
         """The columns of the nodes that are allowed, still in the cycle, and have enough free for the alternative."""
         fitting = holding(self._free, alternative.demand)
         fitting &= self._open
-        if allowed is not None:
-            fitting &= self.opening.allows(allowed)
+        permitted = self.opening.node_arrays.allows(allowed)
+        if permitted is not None:
+            fitting &= permitted[self.opening.nodes]
         if alternative.exclusive:
             fitting &= (self._free == self.opening.capacity).all(axis=0)
         return np.flatnonzero(fitting)

@@ -17,13 +17,7 @@ from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.cycle_kernel import Bench, bench_for
 from slurm_sns.policies.placement.fair_order import NEWCOMER, WaitingQueue
 from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
-from slurm_sns.policies.placement.heuristics import (
-    CONFIGURED_FIRST,
-    HEURISTICS,
-    Heuristic,
-    Weights,
-    heuristics_of,
-)
+from slurm_sns.policies.placement.heuristics import CONFIGURED_FIRST, HEURISTICS, Heuristic, Weights, heuristics_of
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
     LOOKED_AT,
@@ -138,13 +132,11 @@ class _Session:
             most_takes = int(np.maximum(self.node_arrays.capacity[CORES], free[CORES]).sum()) + free.shape[1]
             self._room = max(LEAST_ROOM, 2 * jobs), max(LEAST_ROOM, 2 * projects), most_takes
             self._tables = tables
-            self._bench = bench_for(self._problem(), *self._room, logs=True)
+            limits = kernel_rules(self._rules, self._scores, table.own, table.cases)
+            nodes, alternatives, kinds = table.arrays()
+            problem = Problem(nodes, alternatives, kinds, self._scores, limits)
+            self._bench = bench_for(problem, *self._room, logs=True)
         return self._bench
-
-    def _problem(self) -> Problem:
-        nodes, alternatives, kinds = self._table.arrays()
-        limits = kernel_rules(self._rules, self._scores, self._table.own, self._table.cases)
-        return Problem(nodes, alternatives, kinds, self._scores, limits)
 
     def _record(
         self, log: Matches, competing: Sequence[int], ran: int, jobs: Sequence[Job], free: Amounts

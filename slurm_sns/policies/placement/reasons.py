@@ -251,14 +251,10 @@ def _missing(moment: FreeCapacity, job: Job) -> Iterator[str]:
         unfit = np.setdiff1d(columns, fitting, assume_unique=True)
         for lack in moment.nearest(unfit, alternative, NEAREST_SHOWN):
             yield f"  nearest: {lack}"
-        yield from _in_the_way(moment, alternative, job)
-
-
-def _in_the_way(moment: FreeCapacity, alternative: Alternative, job: Job) -> Iterator[str]:
-    for other in moment.in_the_way(alternative, job):
-        yield f"  it would fit, but capacity is withheld for job {other}"
-    if moment.large_enough(alternative, job) < alternative.nodes:
-        yield "  the nodes that can be planned on now are too small or too few for it, even empty"
+        for other in moment.in_the_way(alternative, job):
+            yield f"  it would fit, but capacity is withheld for job {other}"
+        if moment.large_enough(alternative, job) < alternative.nodes:
+            yield "  the nodes that can be planned on now are too small or too few for it, even empty"
 
 
 def _first(kinds: Amounts, shares: NDArray[np.float64], count: int) -> Indices:

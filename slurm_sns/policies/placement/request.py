@@ -10,7 +10,7 @@ Source: Spread-n-Share (SC'19), section 4.3; empty nodes, memory and nodes of di
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from slurm_sns.errors import BadInput, Infeasible
 from slurm_sns.model import Alternative, Resources
@@ -36,15 +36,6 @@ class NodeGroup(Protocol):
     def number(self) -> int:
         """The number of nodes, whether busy or idle."""
         ...
-
-
-class ScaleLayout(NamedTuple):
-    """A job at a scale factor: n nodes, the largest number of tasks on a node, and the demand of these tasks."""
-
-    scale: int
-    nodes: int
-    tasks_per_node: int
-    demand: Resources
 
 
 def node_types(capacities: Iterable[Resources]) -> tuple[NodeType, ...]:
@@ -75,10 +66,11 @@ def fewest_nodes(request: Request, types: Sequence[NodeGroup]) -> int:
     )
 
 
-def spread(request: Request, fewest: int, scale: int) -> ScaleLayout:
+def spread(request: Request, fewest: int, scale: int) -> Alternative:
     """The layout at a scale when scale 1 has `fewest` nodes; at most one node per task."""
     tasks = -(-request.tasks // (scale * fewest))
-    return ScaleLayout(scale, -(-request.tasks // tasks), tasks, request.on_a_node(tasks))
+    nodes = -(-request.tasks // tasks)
+    return Alternative(nodes, request.on_a_node(tasks), tasks, scale, exclusive=request.exclusive)
 
 
 def compact(request: Request, types: Sequence[NodeGroup]) -> Alternative:
@@ -87,8 +79,7 @@ def compact(request: Request, types: Sequence[NodeGroup]) -> Alternative:
     Raises:
         Infeasible: as `fewest_nodes`.
     """
-    layout = spread(request, fewest_nodes(request, types), 1)
-    return Alternative(layout.nodes, layout.demand, layout.tasks_per_node, exclusive=request.exclusive)
+    return spread(request, fewest_nodes(request, types), 1)
 
 
 def holding(demand: Resources, types: Iterable[NodeGroup]) -> int:

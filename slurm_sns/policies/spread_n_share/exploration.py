@@ -12,7 +12,7 @@ Source: Spread-n-Share (SC'19), sections 4.2 and 5.1.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
@@ -96,5 +96,4 @@ def exploring(
         bandwidth_gbps=min((each.bandwidth_gbps for each in fitting), default=0),
     )
     everything = with_closid(everything, is_counted=are_counted(each.capacity for each in types))
-    first = Alternative(layout.nodes, everything, layout.tasks_per_node, step.scale, exclusive=True)
-    return (first, *others)
+    return replace(layout, demand=everything, exclusive=True), *others

@@ -47,11 +47,6 @@ class Offer(NamedTuple):
     step: ExplorationStep | None = None
 
 
-def can_always_run(_key: Key, _scale: int) -> bool:
-    """Say that every program can run at every scale."""
-    return True
-
-
 @dataclass
 class Learning:
     """What is known of each (program, processes), and which exploring runs are under way.
@@ -63,7 +58,7 @@ class Learning:
     exploration: Exploration
     types: tuple[NodeType, ...]
     drift: DriftParameters = field(default_factory=DriftParameters)
-    can_run: Callable[[Key, int], bool] = can_always_run
+    can_run: Callable[[Key, int], bool] = lambda _key, _scale: True
     known: dict[Key, KnownEvidence] = field(default_factory=dict)
     steps: dict[int, tuple[Key, ExplorationStep]] = field(default_factory=dict)
 

@@ -132,11 +132,11 @@ class _Place:
 
 
 def _program(name: str, content: object, most_ways: int | None) -> Program:
-    place = _Place(name if isinstance(name, str) and PROGRAM_NAME.match(name) else _shown(name))
     if not isinstance(name, str) or not PROGRAM_NAME.match(name):
         raise ProfileError(
             ("programs", name), f"program {_shown(name)}: its name; valid: 1 to 64 letters, digits and . _ + -"
         )
+    place = _Place(name)
     values = place.mapping(content, PROGRAM_FIELDS, ("runs",))
     source = values.get("source", "")
     if not isinstance(source, str) or len(source) > LONGEST_SOURCE:

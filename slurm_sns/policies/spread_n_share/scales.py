@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Choice, Considered, Explanation, JobRequest, NodeType, Request
-from slurm_sns.policies.placement.request import ScaleLayout, compact, fewest_nodes, holding, spread
+from slurm_sns.policies.placement.request import compact, fewest_nodes, holding, spread
 from slurm_sns.policies.profile import SAME, Program, Run
 from slurm_sns.policies.spread_n_share.classify import Classification, ProgramClass, classify, corrected_time_s
 from slurm_sns.policies.spread_n_share.parameters import PAPER_BANDWIDTH_GBPS, SpreadingParameters, factors_in_words
@@ -42,7 +42,7 @@ class ScaleFigures:
     scale: int
     exclusive: bool
     nodes: int
-    tasks_per_node: int
+    tasks_per_node: int | None
     cores: int
     memory_mb: int
     ways: int | None = None
@@ -136,7 +136,6 @@ def predicted_slowdown(runs: Mapping[int, Run], scale: int, ways: int | None, pa
 
 
 def _without_prediction(alternative: Alternative) -> ScaleFigures:
-    assert alternative.tasks_per_node is not None  # noqa: S101  compact sets it
     return ScaleFigures(
         1,
         alternative.exclusive,
@@ -216,7 +215,7 @@ class _Profiled:
             considered = replace(considered, time_s=corrected_time_s(run, self.parameters))
         return replace(considered, dropped=self._why_not(layout, considered))
 
-    def _why_not(self, layout: ScaleLayout, considered: ScaleFigures) -> str:
+    def _why_not(self, layout: Alternative, considered: ScaleFigures) -> str:
         scale, fewest = layout.scale, self.fewest_nodes
         if scale == 1:
             return ""
