@@ -127,12 +127,8 @@ class Explanation:
             }
             for each in self.considered
         ]
-        return {
-            "summary": list(self.summary),
-            "heading": self.heading,
-            "considered": rows,
-            "details": list(self.details),
-        }
+        summary, details = list(self.summary), list(self.details)
+        return {"summary": summary, "heading": self.heading, "considered": rows, "details": details}
 
 
 class Choice(NamedTuple):

@@ -111,7 +111,8 @@ def choose(
         alternative = compact(request, types)
         note = NO_PROFILE if profile is None else f"{NO_PROFILE} ({_profiled_counts(profile)})"
         name = program_name or (profile.name if profile else "")
-        return Choice((alternative,), _explanation(name, alpha, [_without_prediction(alternative)], note=note))
+        row = _figures(alternative, exclusive=alternative.exclusive).considered()
+        return Choice((alternative,), Explanation((f"Program {name}: {note}.",), "scale", (row,)))
     return _Profiled(request, profile, runs, types, parameters, alpha, fewest, program_name or profile.name).choice()
 
 
@@ -135,15 +136,10 @@ def predicted_slowdown(runs: Mapping[int, Run], scale: int, ways: int | None, pa
     return spreading if ways is None else spreading / run.kept_at(ways)
 
 
-def _without_prediction(alternative: Alternative) -> ScaleFigures:
-    return ScaleFigures(
-        1,
-        alternative.exclusive,
-        alternative.nodes,
-        alternative.tasks_per_node,
-        alternative.demand.cores,
-        alternative.demand.memory_mb,
-    )
+def _figures(layout: Alternative, *, exclusive: bool) -> ScaleFigures:
+    """A scale of which nothing but its layout is known."""
+    demand = layout.demand
+    return ScaleFigures(layout.scale, exclusive, layout.nodes, layout.tasks_per_node, demand.cores, demand.memory_mb)
 
 
 def _profiled_counts(profile: Program) -> str:
@@ -174,16 +170,23 @@ class _Profiled:
         if not eligible:
             eligible, note = [self._on_empty_nodes(1)], NONE_ELIGIBLE
         dropped = [each for each in considered if each.dropped]
-        explained = _explanation(
-            self.program_name,
-            self.alpha,
-            [*eligible, *dropped],
-            by=classification,
-            profiled_processes=self.runs[1].processes,
-            factors=factors_in_words(self.parameters),
-            note=note,
-        )
+        explained = self._explanation(classification, [*eligible, *dropped], note)
         return Choice(tuple(map(self._alternative, eligible)), explained)
+
+    def _explanation(self, of: Classification, scales: Sequence[ScaleFigures], note: str) -> Explanation:
+        """The explanation of a job whose program is of this class; `note` says what is special about the job."""
+        kind = f"{of.kind} (bound by {of.bottleneck})" if of.bottleneck else str(of.kind)
+        profile = f"profile of {self.runs[1].processes} processes"
+        summary = [
+            f"Program {self.program_name} is {kind}, fastest at scale {of.ideal_scale} ({profile}).",
+            f"It must keep {self.alpha:g} of its best performance (alpha).",
+        ]
+        factors = factors_in_words(self.parameters)
+        if factors:
+            summary.append(f"Run times are multiplied by {factors} (frequency_factors).")
+        if note:
+            summary.append(f"{note[0].upper()}{note[1:]}.")
+        return Explanation(tuple(summary), "scale", tuple(each.considered() for each in scales))
 
     def _considered(self, classification: Classification) -> list[ScaleFigures]:
         """Each scale in the order in which it is tried."""
@@ -208,8 +211,7 @@ class _Profiled:
     def _laid_out(self, scale: int, *, exclusive: bool) -> ScaleFigures:
         """The scale with its layout and run time; dropped if no number of ways makes it eligible."""
         layout = spread(self.request, self.fewest_nodes, scale)
-        demand = layout.demand
-        considered = ScaleFigures(scale, exclusive, layout.nodes, layout.tasks_per_node, demand.cores, demand.memory_mb)
+        considered = _figures(layout, exclusive=exclusive)
         run = self.runs.get(scale)
         if run is not None:
             considered = replace(considered, time_s=corrected_time_s(run, self.parameters))
@@ -299,34 +301,3 @@ class _Profiled:
     def _alternative(self, of: ScaleFigures) -> Alternative:
         assert of.slowdown is not None  # noqa: S101  an eligible scale has one
         return Alternative(of.nodes, self._demand(of), of.tasks_per_node, of.scale, of.slowdown, of.exclusive)
-
-
-def _explanation(
-    program: str,
-    alpha: float,
-    scales: Sequence[ScaleFigures],
-    *,
-    by: Classification | None = None,
-    profiled_processes: int | None = None,
-    factors: str = "",
-    note: str = "",
-) -> Explanation:
-    """The explanation of a job whose program has this class, None without profile; `scales` in their order of trial.
-
-    `profiled_processes` is the process count whose runs were used, `factors` the frequency factors in words. `note`
-    says what is special about the job.
-    """
-    if by is None:
-        summary = [f"Program {program}: {note}."]
-    else:
-        kind = f"{by.kind} (bound by {by.bottleneck})" if by.bottleneck else str(by.kind)
-        profile = f"profile of {profiled_processes} processes"
-        summary = [
-            f"Program {program} is {kind}, fastest at scale {by.ideal_scale} ({profile}).",
-            f"It must keep {alpha:g} of its best performance (alpha).",
-        ]
-        if factors:
-            summary.append(f"Run times are multiplied by {factors} (frequency_factors).")
-        if note:
-            summary.append(f"{note[0].upper()}{note[1:]}.")
-    return Explanation(tuple(summary), "scale", tuple(each.considered() for each in scales))
