@@ -82,7 +82,5 @@ DYNMCB8_ASAP_PER = _specification(
     PeriodicParameters,
 )
 DYNMCB8_STRETCH_PER = _specification(
-    "dynmcb8-stretch-per",
-    "DFRS: as dfrs-dynmcb8-per, but for the smallest estimated stretch.",
-    PeriodicParameters,
+    "dynmcb8-stretch-per", "DFRS: as dfrs-dynmcb8-per, but for the smallest estimated stretch.", PeriodicParameters
 )

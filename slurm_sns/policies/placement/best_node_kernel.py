@@ -80,7 +80,7 @@ def find_nodes(node_state: CycleNodes, score: int, alternative: int) -> int:
     if wanted > FEW_NODES and _fitting(node_state, score, alternative) < wanted:
         return NOBODY
     slot = _up_to_date(node_state, score, alternative)
-    blocks = node_state.minima[slot, : _blocks(node_state)]
+    blocks = node_state.minima[slot, : ((len(node_state.keys) - 1) >> node_state.state[BITS]) + 1]
     found, alike = _find_alike(node_state, score, alternative, blocks)
     if wanted > 1:
         _show(node_state, score, blocks, found)
@@ -116,15 +116,16 @@ def _find_alike(node_state: CycleNodes, score: int, alternative: int, blocks: In
     is hidden from the next search. Returns how many nodes were found, and how many of the last ones are of equal rank;
     if these are too few, every node on which the alternative fits has been found.
     """
-    wanted = node_state.problem.alternatives.nodes[alternative]
+    wanted, is_grouped = node_state.problem.alternatives.nodes[alternative], node_state.problem.scores.grouped[score]
+    cores = node_state.free[CORES]
     found, alike = 0, 0
     while alike < wanted:
         key = _smallest(node_state, score, alternative, blocks)
         if key == NONE:
             break
         node = node_of(key)
-        if found > 0:
-            alike = alike if _are_grouped(node_state, score, node_state.chosen[found - 1], node) else 0
+        if found > 0 and is_grouped and cores[node_state.chosen[found - 1]] != cores[node]:
+            alike = 0  # under a grouped score nodes of equal rank have equally many idle cores
         node_state.chosen[found] = node
         node_state.hidden[found] = key
         found += 1
@@ -146,12 +147,6 @@ def _show(node_state: CycleNodes, score: int, blocks: Integers, found: int) -> N
         block = node >> node_state.state[BITS]
         node_state.base_key[score, node] = 2 * node if node_state.problem.scores.angle[score] else node_state.hidden[at]
         blocks[block] = min(blocks[block], node_state.hidden[at])
-
-
-@compiled
-def _are_grouped(node_state: CycleNodes, score: int, one: int, other: int) -> bool:
-    """Whether two nodes are of equal rank: under a grouped score those with equally many idle cores, else any two."""
-    return not node_state.problem.scores.grouped[score] or node_state.free[CORES, one] == node_state.free[CORES, other]
 
 
 @compiled
@@ -202,12 +197,6 @@ def _best_of_block(node_state: CycleNodes, score: int, alternative: int, block: 
     for at in range(end - begin):
         best = min(best, node_state.keys[at])
     return best
-
-
-@compiled
-def _blocks(node_state: CycleNodes) -> int:
-    """How many blocks the nodes are cut into."""
-    return ((len(node_state.keys) - 1) >> node_state.state[BITS]) + 1
 
 
 @compiled

@@ -167,13 +167,7 @@ class Cycle:
     """A cycle while it runs: what is free now, which alternatives have failed, what is withheld."""
 
     def __init__(
-        self,
-        opening: CycleStart,
-        queue: WaitingQueue,
-        choose: Callable[[Job], Heuristic],
-        rules: Rules,
-        *,
-        keeps: bool,
+        self, opening: CycleStart, queue: WaitingQueue, choose: Callable[[Job], Heuristic], rules: Rules, *, keeps: bool
     ) -> None:
         """`choose` gives the heuristic for a job: the member's, the default one or the job's own.
 
@@ -245,13 +239,12 @@ class Cycle:
             return self._withhold_first(job, lambda columns: -self._free[MEMORY, columns])
         if self._has_kept:
             return None
-        kept = self._withhold_first(job, self._used_cores, whole_nodes=True)
+        capacity = self.opening.capacity
+        kept = self._withhold_first(
+            job, lambda columns: capacity[CORES, columns] - self._free[CORES, columns], whole_nodes=True
+        )
         self._has_kept = kept is not None
         return kept
-
-    def _used_cores(self, columns: Indices) -> Amounts:
-        used: Amounts = self.opening.capacity[CORES, columns] - self._free[CORES, columns]
-        return used
 
     def _withhold_first(
         self, job: Job, rank: Callable[[Indices], Amounts], *, whole_nodes: bool = False

@@ -9,13 +9,13 @@ Source: Max-Jobs paper (JSSPP 2013), section 4, figure 12. Slowdowns, members fo
 jobs without profile are this project's own combination with Spread-n-Share (SC'19).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot
 from slurm_sns.policies.base import Explanation, MakeAlternatives, own_geometry
-from slurm_sns.policies.placement.cycle import Cycle, CycleStart, Match, Rules
+from slurm_sns.policies.placement.cycle import Cycle, CycleStart, Rules
 from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, heuristics_of
 from slurm_sns.policies.placement.kernel_matching import Kernel, slowdown_units
@@ -96,7 +96,12 @@ class Portfolio:
                 break
         record = PassRecord(node_arrays, free.copy(), records.jobs, records.choices, members)
         schedules = [Schedule.of(record, member) for member in members]
-        return min(schedules, key=lambda of: (-len(of.matches), self._slowdowns(of.matches)))
+
+        def rank(of: Schedule) -> tuple[int, int]:
+            slowdowns = (slowdown_units(match.alternative) for match in of.matches)
+            return -len(of.matches), sum(slowdowns) if self.rules.weighs else 0
+
+        return min(schedules, key=rank)
 
     def _arrays_of(self, nodes: Sequence[Node]) -> NodeArrays:
         """The arrays of these nodes; those of the last plan, whose tables serve again, if the nodes are the same."""
@@ -126,9 +131,6 @@ class Portfolio:
             return self._heuristics.get(job.heuristic, by_default) if job.heuristic else by_default
 
         return choose
-
-    def _slowdowns(self, matches: Iterable[Match]) -> int:
-        return sum(slowdown_units(match.alternative) for match in matches) if self.rules.weighs else 0
 
 
 def some_profiled(queue: WaitingQueue) -> bool:

@@ -62,12 +62,10 @@ class ReschedulingParameters:
         "The completed jobs in the averages: all, or only those that were suspended.", ALL_JOBS, SUSPENDED_JOBS
     )
     max_moves: int = parameter(
-        0,
-        Setting("Restarts of one job in other pools at most; 0: no limit.", least=0, most=MOST_MOVES, option=True),
+        0, Setting("Restarts of one job in other pools at most; 0: no limit.", least=0, most=MOST_MOVES, option=True)
     )
     heuristic: str = parameter(
-        "first-fit",
-        Setting("How a pool chooses the node of a job.", choices=heuristics_of_pools, option=True),
+        "first-fit", Setting("How a pool chooses the node of a job.", choices=heuristics_of_pools, option=True)
     )
     virtual_pool: str = _choice(
         "The pool of a job that names none: round-robin, or by availability.", ROUND_ROBIN, AVAILABILITY

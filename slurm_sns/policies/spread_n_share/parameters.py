@@ -66,10 +66,7 @@ class SpreadingParameters:
     frequency_factors: tuple[float, ...] = parameter(
         (1.0,),
         Setting(
-            "What run times are multiplied by at scales 1, 2, 4, 8 and so on.",
-            "spread_n_share",
-            least=0.1,
-            most=10,
+            "What run times are multiplied by at scales 1, 2, 4, 8 and so on.", "spread_n_share", least=0.1, most=10
         ),
     )
     queue_depth: int = parameter(DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH)

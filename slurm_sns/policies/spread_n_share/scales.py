@@ -117,13 +117,10 @@ def choose(
 
 
 def without_shared_ways(nodes: Sequence[NodeType], shared_ways: int) -> tuple[NodeType, ...]:
-    """The node types without the ways that are kept for jobs without profile."""
-    return tuple(NodeType(less_shared_ways(each.capacity, shared_ways), each.number) for each in nodes)
-
-
-def less_shared_ways(amount: Resources, shared_ways: int) -> Resources:
-    """The amount without the shared ways; 0 ways where the node has no more than these."""
-    return amount._replace(ways=max(0, amount.ways - shared_ways))
+    """The node types without the ways that are kept for jobs without profile: with 0 where there are no more ways."""
+    return tuple(
+        NodeType(each.capacity._replace(ways=max(0, each.capacity.ways - shared_ways)), each.number) for each in nodes
+    )
 
 
 def predicted_slowdown(runs: Mapping[int, Run], scale: int, ways: int | None, parameters: SpreadingParameters) -> float:
