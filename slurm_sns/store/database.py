@@ -9,11 +9,25 @@ begun.
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, insert, inspect, make_url, select
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Table,
+    bindparam,
+    create_engine,
+    delete,
+    event,
+    func,
+    insert,
+    inspect,
+    make_url,
+    select,
+)
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -63,6 +77,35 @@ def open_store(url: str) -> Engine:
     except SQLAlchemyError as problem:
         raise Unreachable(f"the store at {engine.url} cannot be opened: {in_words(problem)}") from None
     return engine
+
+
+@contextmanager
+def transaction(engine: Engine, what_fails: str) -> Iterator[Connection]:
+    """A transaction that ends with the block; `what_fails` begins the text of an error.
+
+    Raises:
+        Unreachable: the database refuses a statement or does not answer; nothing was written.
+    """
+    try:
+        with engine.begin() as connection:
+            yield connection
+    except SQLAlchemyError as problem:
+        raise Unreachable(f"{what_fails}: {in_words(problem)}") from None
+
+
+def replace_rows(
+    connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], gone: Iterable[Mapping[str, Any]] = ()
+) -> None:
+    """Write these rows in the place of those with the same primary keys, and delete those with the keys `gone`.
+
+    Delete, then insert: the only form of "insert or update" that all supported databases know.
+    """
+    keys = table.primary_key.columns
+    outdated = [{f"old_{key.name}": row[key.name] for key in keys} for row in (*gone, *rows)]
+    if outdated:
+        connection.execute(delete(table).where(*(key == bindparam(f"old_{key.name}") for key in keys)), outdated)
+    if rows:
+        connection.execute(insert(table), rows)
 
 
 def in_words(problem: SQLAlchemyError) -> str:

@@ -4,20 +4,22 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from slurm_sns import task_ids
-from slurm_sns.errors import Unreachable
 from slurm_sns.model import Plan, Snapshot, Start
 from slurm_sns.policies.base import Explanation, HistoryFormat
 from slurm_sns.scheduler.ports import Decision
 from slurm_sns.store import snapshot_codec
-from slurm_sns.store.database import in_words
+from slurm_sns.store.database import replace_rows, transaction
 from slurm_sns.store.schema import array_tasks, cycles, decisions
 
 #: Old rows are deleted once in this many recorded cycles.
 CYCLES_PER_CLEANING = 100
+#: How the text of an error begins.
+UNREADABLE, UNWRITABLE = "the decision record cannot be read", "the decision record cannot be written"
+#: The columns that hold JSON.
+_JSON = ("matched", "demand", "considered")
 #: Stands for an unknown owner. No user has this id, so only an admin may see such a decision.
 UNKNOWN_USER = -1
 
@@ -58,52 +60,36 @@ class StoredDecisions:
         }
         done = [_start_row(start, explanations.get(start.job_id)) for start in plan.starts]
         again = {job_id: text for job_id, text in notes.items() if job_id in repeated}
-        try:
-            with self._engine.begin() as connection:
-                counted = {
-                    job_id
-                    for job_id, text in again.items()
-                    if _count_again(connection, job_id, owners.get(job_id, UNKNOWN_USER), text, at_s)
-                }
-                done += [_note_row(job_id, text) for job_id, text in notes.items() if job_id not in counted]
-                if not done:
-                    return
-                key = connection.execute(insert(cycles), cycle).inserted_primary_key
-                cycle_id = key[0] if key else None
-                rows = [
-                    {**row, "cycle_id": cycle_id, "at_s": at_s, "user_id": owners.get(row["job_id"], UNKNOWN_USER)}
-                    for row in done
-                ]
-                connection.execute(insert(decisions), rows)
-                self._record_tasks(connection, at_s, [row["job_id"] for row in done], tasks)
-            if self._recorded % CYCLES_PER_CLEANING == 0:
-                self._clean(at_s)
-        except SQLAlchemyError as problem:
-            raise Unreachable(f"the decision record cannot be written: {in_words(problem)}") from None
+        with transaction(self._engine, UNWRITABLE) as connection:
+            counted = {
+                job_id
+                for job_id, text in again.items()
+                if _count_again(connection, job_id, owners.get(job_id, UNKNOWN_USER), text, at_s)
+            }
+            done += [_note_row(job_id, text) for job_id, text in notes.items() if job_id not in counted]
+            if not done:
+                return
+            key = connection.execute(insert(cycles), cycle).inserted_primary_key
+            cycle_id = key[0] if key else None
+            rows = [
+                {**row, "cycle_id": cycle_id, "at_s": at_s, "user_id": owners.get(row["job_id"], UNKNOWN_USER)}
+                for row in done
+            ]
+            connection.execute(insert(decisions), rows)
+            of_arrays = {row["job_id"]: tasks[row["job_id"]] for row in done if row["job_id"] in tasks}
+            named = [
+                {"job_id": job_id, "array_id": array_id, "task": task, "at_s": at_s}
+                for job_id, (array_id, task) in of_arrays.items()
+            ]
+            replace_rows(connection, array_tasks, named)
+        if self._recorded % CYCLES_PER_CLEANING == 0:
+            self._clean(at_s)
         self._recorded += 1
-
-    def _record_tasks(
-        self, connection: Connection, at_s: float, job_ids: list[int], tasks: Mapping[int, tuple[int, int]]
-    ) -> None:
-        names = {job_id: tasks[job_id] for job_id in job_ids if job_id in tasks}
-        if not names:
-            return
-        rows = [
-            {"job_id": job_id, "array_id": array_id, "task": task, "at_s": at_s}
-            for job_id, (array_id, task) in names.items()
-        ]
-        # Delete and insert: the one form of "insert or update" that every database takes.
-        outdated = delete(array_tasks).where(array_tasks.c.job_id == bindparam("old"))
-        connection.execute(outdated, [{"old": job_id} for job_id in names])
-        connection.execute(insert(array_tasks), rows)
 
     def job_of_task(self, array_id: int, task: int) -> int | None:
         """The job id that a task of an array had when something was last decided about it: Slurm's, or ours."""
-        try:
-            with self._engine.connect() as connection:
-                return _newest_id(connection, array_id, task)
-        except SQLAlchemyError as problem:
-            raise Unreachable(f"the decision record cannot be read: {in_words(problem)}") from None
+        with transaction(self._engine, UNREADABLE) as connection:
+            return _newest_id(connection, array_id, task)
 
     def of_job(self, job_id: int) -> list[Decision]:
         """What was decided about the job, oldest first.
@@ -111,51 +97,32 @@ class StoredDecisions:
         Of a task of an array that includes what was decided about it under its other id: ours, which it has while it
         stands in its array's record, or the newest one of Slurm's.
         """
-        joined = select(decisions, cycles.c.chosen, cycles.c.matched).join(cycles, cycles.c.id == decisions.c.cycle_id)
-        try:
-            with self._engine.connect() as connection:
-                of_it = joined.where(decisions.c.job_id.in_(_ids_of(connection, job_id))).order_by(decisions.c.id)
-                rows = connection.execute(of_it).mappings().all()
-        except SQLAlchemyError as problem:
-            raise Unreachable(f"the decision record cannot be read: {in_words(problem)}") from None
-        return [
-            Decision(
-                row["job_id"],
-                row["user_id"],
-                row["at_s"],
-                row["action"],
-                tuple(filter(None, row["nodes"].split(","))),
-                row["reason"],
-                row["cycle_id"],
-                row["chosen"],
-                json.loads(row["matched"]),
-                row["scale"],
-                row["exclusive"],
-                json.loads(row["demand"]),
-                None if row["considered"] is None else json.loads(row["considered"]),
-                row["times"],
-            )
-            for row in rows
-        ]
+        shown = (column for column in decisions.c if column is not decisions.c.id)
+        joined = select(cycles.c.chosen, cycles.c.matched, *shown).join(cycles, cycles.c.id == decisions.c.cycle_id)
+        with transaction(self._engine, UNREADABLE) as connection:
+            of_it = joined.where(decisions.c.job_id.in_(_ids_of(connection, job_id))).order_by(decisions.c.id)
+            rows = connection.execute(of_it).mappings().all()
+        return [_decision(row) for row in rows]
 
     def snapshot_of(self, cycle_id: int) -> Snapshot | None:
         """The snapshot that a cycle planned on; None when it is no longer kept."""
-        try:
-            with self._engine.connect() as connection:
-                data = connection.execute(select(cycles.c.snapshot).where(cycles.c.id == cycle_id)).scalar()
-        except SQLAlchemyError as problem:
-            raise Unreachable(f"the decision record cannot be read: {in_words(problem)}") from None
+        with transaction(self._engine, UNREADABLE) as connection:
+            data = connection.execute(select(cycles.c.snapshot).where(cycles.c.id == cycle_id)).scalar()
         return None if data is None else snapshot_codec.unpack(data, self._history)
 
     def _clean(self, now_s: float) -> None:
-        with self._engine.begin() as connection:
-            for table in (decisions, array_tasks):
+        with transaction(self._engine, UNWRITABLE) as connection:
+            for table in (decisions, array_tasks, cycles):
                 connection.execute(delete(table).where(table.c.at_s < now_s - self._keep_s))
-            connection.execute(delete(cycles).where(cycles.c.at_s < now_s - self._keep_s))
             newest = select(cycles.c.id).order_by(cycles.c.id.desc()).offset(self._keep_snapshots).limit(1)
             edge = connection.execute(newest).scalar()
             if edge is not None:
                 connection.execute(update(cycles).where(cycles.c.id <= edge).values(snapshot=None))
+
+
+def _decision(row: Mapping[Any, Any]) -> Decision:
+    read = {column: None if row[column] is None else json.loads(row[column]) for column in _JSON}
+    return Decision(**{**row, **read, "nodes": tuple(filter(None, row["nodes"].split(",")))})
 
 
 def _newest_id(connection: Connection, array_id: int, task: int) -> int | None:

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
-from sqlalchemy import Engine, bindparam, delete, insert, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Engine, select
 
 from slurm_sns.errors import Unreachable
 from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.ports import PolicyHistory
-from slurm_sns.store.database import in_words
+from slurm_sns.store.database import replace_rows, transaction
 from slurm_sns.store.schema import policy_memory, tries
 
 #: Part of SQLite's error for a text that is not UTF-8, so that we have not written it.
@@ -30,11 +29,8 @@ class StoredHistory:
         Raises:
             Unreachable: they cannot be read.
         """
-        try:
-            with self._engine.connect() as connection:
-                rows = connection.execute(select(tries)).mappings().all()
-        except SQLAlchemyError as problem:
-            raise Unreachable(f"the store's tries cannot be read: {in_words(problem)}") from None
+        with transaction(self._engine, "the store's tries cannot be read") as connection:
+            rows = connection.execute(select(tries)).mappings().all()
         return {row["job_id"]: Try(**row) for row in rows}
 
     def load_memory(self, policy: str) -> PolicyHistory | None:
@@ -45,14 +41,12 @@ class StoredHistory:
         """
         row = select(policy_memory).where(policy_memory.c.policy == policy)
         try:
-            with self._engine.connect() as connection:
+            with transaction(self._engine, f"the history of policy {policy} in the store cannot be read") as connection:
                 found = connection.execute(row).one_or_none()
-        except SQLAlchemyError as problem:
+        except Unreachable as problem:
             if NOT_UTF_8 in str(problem):
                 return PolicyHistory(policy, UNREADABLE, "")
-            raise Unreachable(
-                f"the history of policy {policy} in the store cannot be read: {in_words(problem)}"
-            ) from None
+            raise
         return None if found is None else PolicyHistory(*found)
 
     def check_writable(self) -> None:
@@ -65,19 +59,7 @@ class StoredHistory:
 
     def save(self, changed: Iterable[Try], gone: Iterable[int], memory: PolicyHistory | None = None) -> None:
         """Write the changed tries and `memory`, and delete the tries of the jobs `gone`, in one transaction."""
-        rows = [asdict(each) for each in changed]
-        outdated = [{"old": job_id} for job_id in (*(row["job_id"] for row in rows), *gone)]
-        if not outdated and memory is None:
-            return
-        try:
-            with self._engine.begin() as connection:
-                # Delete, then insert: the only form of "insert or update" that all supported databases know.
-                if outdated:
-                    connection.execute(delete(tries).where(tries.c.job_id == bindparam("old")), outdated)
-                if rows:
-                    connection.execute(insert(tries), rows)
-                if memory is not None:
-                    connection.execute(delete(policy_memory).where(policy_memory.c.policy == memory.policy))
-                    connection.execute(insert(policy_memory), memory._asdict())
-        except SQLAlchemyError as problem:
-            raise Unreachable(f"the store's tries cannot be written: {in_words(problem)}") from None
+        with transaction(self._engine, "the store's tries cannot be written") as connection:
+            replace_rows(connection, tries, [asdict(each) for each in changed], [{"job_id": each} for each in gone])
+            if memory is not None:
+                replace_rows(connection, policy_memory, [memory._asdict()])

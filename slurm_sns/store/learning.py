@@ -3,17 +3,14 @@
 The contents of the rows are JSON. Reports have the form in which agents send them (wire.messages).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import Connection, Engine, bindparam, delete, insert, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Engine, RowMapping, bindparam, delete, select
 
-from slurm_sns.errors import Unreachable
-from slurm_sns.policies.spread_n_share.learning import Key
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, Learnt, RunToLearn
-from slurm_sns.store.database import in_words
+from slurm_sns.store.database import replace_rows, transaction
 from slurm_sns.store.schema import learnt_programs, run_reports, runs_to_learn_from
 from slurm_sns.typed_json import read as read_json
 from slurm_sns.typed_json import written
@@ -21,6 +18,8 @@ from slurm_sns.wire.messages import BadMessage, decode, encode
 from slurm_sns.wire.values import RunId, RunReport
 
 _Value = TypeVar("_Value")
+
+WHAT_FAILS = "what is learnt of programs cannot be read from or written to the store"
 
 
 class StoredEvidence:
@@ -36,32 +35,32 @@ class StoredEvidence:
         Raises:
             Unreachable: the tables cannot be read.
         """
-        try:
-            with self._engine.connect() as connection:
-                programs = connection.execute(select(learnt_programs)).mappings().all()
-                runs = connection.execute(select(runs_to_learn_from)).mappings().all()
-                reports = connection.execute(select(run_reports)).mappings().all()
-        except SQLAlchemyError as problem:
-            raise _unreachable(problem) from None
+        with transaction(self._engine, WHAT_FAILS) as connection:
+            programs, runs, reports = (
+                connection.execute(select(table)).mappings().all()
+                for table in (learnt_programs, runs_to_learn_from, run_reports)
+            )
         damaged: list[str] = []
-        learnt: dict[Key, Learnt] = {}
-        for row in programs:
-            key = (row["program"], row["processes"])
-            what = f"what is learnt of {key[0]!a} with {key[1]} processes"
-            found = _read(what, damaged, partial(read_json, Learnt, row["content"]))
-            if found is not None:
-                learnt[key] = found
-        known: dict[RunId, RunToLearn] = {}
-        for row in runs:
-            run = RunId(row["job_id"], row["restarts"])
-            read = _read(f"the run of job {run.job_id}", damaged, partial(read_json, RunToLearn, row["content"]))
-            if read is not None:
-                known[run] = read
+        learnt = {
+            (row["program"], row["processes"]): found
+            for row, found in _readable(
+                programs,
+                partial(read_json, Learnt),
+                lambda row: f"what is learnt of {row['program']!a} with {row['processes']} processes",
+                damaged,
+            )
+        }
+        known = {
+            RunId(row["job_id"], row["restarts"]): found
+            for row, found in _readable(
+                runs, partial(read_json, RunToLearn), lambda row: f"the run of job {row['job_id']}", damaged
+            )
+        }
         by_run: dict[RunId, dict[str, RunReport]] = {}
-        for row in reports:
-            what = f"the report of job {row['job_id']} from {row['node']!a}"
-            report = _read(what, damaged, partial(report_of, row["content"]))
-            if report is not None and report.run in known:
+        for _, report in _readable(
+            reports, report_of, lambda row: f"the report of job {row['job_id']} from {row['node']!a}", damaged
+        ):
+            if report.run in known:
                 by_run.setdefault(report.run, {})[report.node] = report
         return LearningState(learnt, known, by_run), tuple(damaged)
 
@@ -71,17 +70,23 @@ class StoredEvidence:
         Raises:
             Unreachable: nothing was written.
         """
-        try:
-            with self._engine.begin() as connection:
-                _save_learnt(connection, changes)
-                _save_runs(connection, changes)
-        except SQLAlchemyError as problem:
-            raise _unreachable(problem) from None
-
-
-def report_text(report: RunReport) -> str:
-    """The content of a row of run_reports."""
-    return encode(report).decode()
+        programs = [
+            {"program": key[0], "processes": key[1], "used_s": each.used_s, "content": written(Learnt, each)}
+            for key, each in changes.learnt.items()
+        ]
+        runs = [{**each.run._asdict(), "content": written(RunToLearn, each)} for each in changes.runs]
+        reports = [
+            {**each.run._asdict(), "node": each.node, "content": encode(each).decode()} for each in changes.reports
+        ]
+        forgotten = [{"program": name, "processes": processes} for name, processes in changes.forgotten]
+        about_it = (run_reports.c.job_id == bindparam("id")) & (run_reports.c.restarts == bindparam("number"))
+        with transaction(self._engine, WHAT_FAILS) as connection:
+            replace_rows(connection, learnt_programs, programs, forgotten)
+            replace_rows(connection, runs_to_learn_from, runs, [run._asdict() for run in changes.gone])
+            if changes.gone:
+                gone = [{"id": run.job_id, "number": run.restarts} for run in changes.gone]
+                connection.execute(delete(run_reports).where(about_it), gone)
+            replace_rows(connection, run_reports, reports)
 
 
 def report_of(text: str) -> RunReport:
@@ -99,56 +104,15 @@ def report_of(text: str) -> RunReport:
     return found
 
 
-def _read(what: str, damaged: list[str], read: Callable[[], _Value]) -> _Value | None:
-    try:
-        return read()
-    except ValueError as problem:
-        damaged.append(f"the store: {what} cannot be read and is left out: {problem}")
-        return None
-
-
-def _save_learnt(connection: Connection, changes: LearningChanges) -> None:
-    """Delete, then insert, as in store.history."""
-    table = learnt_programs
-    old = [{"name": name, "number": number} for name, number in (*changes.learnt, *changes.forgotten)]
-    is_old = (table.c.program == bindparam("name")) & (table.c.processes == bindparam("number"))
-    _execute(connection, delete(table).where(is_old), old)
-    rows = [
-        {
-            "program": key[0],
-            "processes": key[1],
-            "used_s": each.used_s,
-            "content": written(Learnt, each),
-        }
-        for key, each in changes.learnt.items()
-    ]
-    _execute(connection, insert(table), rows)
-
-
-def _save_runs(connection: Connection, changes: LearningChanges) -> None:
-    runs, reports = runs_to_learn_from, run_reports
-    gone = [{"id": job_id, "number": restarts} for job_id, restarts in changes.gone]
-    old = [*gone, *({"id": each.run.job_id, "number": each.run.restarts} for each in changes.runs)]
-    is_old = (runs.c.job_id == bindparam("id")) & (runs.c.restarts == bindparam("number"))
-    _execute(connection, delete(runs).where(is_old), old)
-    is_about_it = (reports.c.job_id == bindparam("id")) & (reports.c.restarts == bindparam("number"))
-    _execute(connection, delete(reports).where(is_about_it), gone)
-    _execute(
-        connection,
-        insert(runs),
-        [{**each.run._asdict(), "content": written(RunToLearn, each)} for each in changes.runs],
-    )
-    rows = [{**each.run._asdict(), "node": each.node, "content": report_text(each)} for each in changes.reports]
-    is_there = is_about_it & (reports.c.node == bindparam("name"))  # as a row that could not be read
-    stored = [{"id": row["job_id"], "number": row["restarts"], "name": row["node"]} for row in rows]
-    _execute(connection, delete(reports).where(is_there), stored)
-    _execute(connection, insert(reports), rows)
-
-
-def _execute(connection: Connection, statement: Any, rows: Sequence[dict[str, Any]]) -> None:
-    if rows:
-        connection.execute(statement, list(rows))
-
-
-def _unreachable(problem: SQLAlchemyError) -> Unreachable:
-    return Unreachable(f"what is learnt of programs cannot be read from or written to the store: {in_words(problem)}")
+def _readable(
+    rows: Iterable[RowMapping],
+    read: Callable[[str], _Value],
+    name: Callable[[RowMapping], str],
+    damaged: list[str],
+) -> Iterator[tuple[RowMapping, _Value]]:
+    """The rows with what their contents say; adds a line to `damaged` for each one that cannot be read."""
+    for row in rows:
+        try:
+            yield row, read(row["content"])
+        except ValueError as problem:
+            damaged.append(f"the store: {name(row)} cannot be read and is left out: {problem}")

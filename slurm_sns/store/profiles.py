@@ -4,15 +4,14 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Engine, delete, insert, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Engine, bindparam, delete, insert, select
 
-from slurm_sns.errors import Unreachable
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.spread_n_share.profile_reading import data_of, programs_of
-from slurm_sns.store.database import in_words
+from slurm_sns.store.database import replace_rows, transaction
 from slurm_sns.store.schema import profiled_programs, profiled_runs
 
+WHAT_FAILS = "the profiles in the store cannot be read or written"
 CURVES = ("ways", "ipc", "bandwidth_gbps", "provenance")
 
 
@@ -25,12 +24,9 @@ class StoredProfiles:
 
     def load(self) -> dict[str, Program]:
         """All programs by name."""
-        try:
-            with self._engine.connect() as connection:
-                heads = connection.execute(select(profiled_programs)).mappings().all()
-                rows = connection.execute(select(profiled_runs)).mappings().all()
-        except SQLAlchemyError as problem:
-            raise _unreachable(problem) from None
+        with transaction(self._engine, WHAT_FAILS) as connection:
+            heads = connection.execute(select(profiled_programs)).mappings().all()
+            rows = connection.execute(select(profiled_runs)).mappings().all()
         content: dict[str, Any] = {head["program"]: _head(dict(head)) for head in heads}
         for row in rows:
             if row["program"] in content:
@@ -57,15 +53,11 @@ class StoredProfiles:
         ]
         if not heads:
             return
-        try:
-            with self._engine.begin() as connection:
-                for name in content:
-                    connection.execute(delete(profiled_runs).where(profiled_runs.c.program == name))
-                    connection.execute(delete(profiled_programs).where(profiled_programs.c.program == name))
-                connection.execute(insert(profiled_programs), heads)
-                connection.execute(insert(profiled_runs), runs)
-        except SQLAlchemyError as problem:
-            raise _unreachable(problem) from None
+        of_a_program = profiled_runs.c.program == bindparam("name")
+        with transaction(self._engine, WHAT_FAILS) as connection:
+            connection.execute(delete(profiled_runs).where(of_a_program), [{"name": name} for name in content])
+            replace_rows(connection, profiled_programs, heads)
+            connection.execute(insert(profiled_runs), runs)
 
 
 def _head(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,7 +67,3 @@ def _head(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _run(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**{column: row[column] for column in ("processes", "scale", "time_s")}, **json.loads(row["curves"])}
-
-
-def _unreachable(problem: SQLAlchemyError) -> Unreachable:
-    return Unreachable(f"the profiles in the store cannot be read or written: {in_words(problem)}")

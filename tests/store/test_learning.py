@@ -26,7 +26,8 @@ from slurm_sns.scheduler.learning.values import (
     RunToLearn,
 )
 from slurm_sns.store.database import open_store
-from slurm_sns.store.learning import StoredEvidence, report_of, report_text
+from slurm_sns.store.learning import StoredEvidence, report_of
+from slurm_sns.wire.messages import encode
 from slurm_sns.wire.values import Point, RunId, RunReport
 
 MG = ("mg", 16)
@@ -78,7 +79,7 @@ def test_evidence_and_the_run_that_it_comes_from_change_together(path: Path, mon
     learning = stored(path)
     learning.save(LearningChanges(runs=(RUN,), reports=(REPORT,)))
     before = learning.load()
-    monkeypatch.setattr("slurm_sns.store.learning._save_runs", broken)
+    monkeypatch.setattr("slurm_sns.store.learning.delete", broken)
     with pytest.raises(Unreachable, match=r"what is learnt of programs cannot be .* the store: .*disk I/O error"):
         learning.save(LearningChanges({MG: LEARNT}, gone=(RUN.run,)))
     assert learning.load() == before
@@ -87,7 +88,7 @@ def test_evidence_and_the_run_that_it_comes_from_change_together(path: Path, mon
     assert learning.load() == (LearningState({MG: LEARNT}), ())
 
 
-def broken(_connection, _changes) -> None:
+def broken(_table) -> None:
     raise OperationalError("DELETE", {}, sqlite3.OperationalError("disk I/O error"))
 
 
@@ -163,7 +164,7 @@ def test_what_is_learnt_is_read_back_as_it_was_written(learnt: Learnt) -> None:
 
 def test_a_run_and_a_report_are_read_back_as_they_were_written() -> None:
     assert typed_json.read(RunToLearn, typed_json.written(RunToLearn, RUN)) == RUN
-    assert report_of(report_text(REPORT)) == REPORT
+    assert report_of(encode(REPORT).decode()) == REPORT
 
 
 JSON = st.recursive(

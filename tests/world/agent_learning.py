@@ -4,7 +4,8 @@ from typing import Any
 
 from slurm_sns import typed_json
 from slurm_sns.scheduler.learning.values import LearningChanges, LearningState, Learnt, RunToLearn
-from slurm_sns.store.learning import report_of, report_text
+from slurm_sns.store.learning import report_of
+from slurm_sns.wire.messages import encode
 from slurm_sns.wire.values import RunId, RunReport
 from world.kernel import World
 from world.ports import STORE_S, Caller, HistoryOf
@@ -59,7 +60,7 @@ class LearningStoreOf:
             key: typed_json.read(RunToLearn, typed_json.written(RunToLearn, each)) for key, each in state.runs.items()
         }
         reports: dict[RunId, dict[str, RunReport]] = {
-            run: {node: report_of(report_text(each)) for node, each in by_node.items()}
+            run: {node: report_of(encode(each).decode()) for node, each in by_node.items()}
             for run, by_node in state.reports.items()
         }
         return LearningState(learnt, runs, reports)
