@@ -23,33 +23,10 @@ from slurm_sns.scheduler.learning.exploration import LearningExplorer
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
-from slurm_sns.scheduler.ports import NO_AGENTS, Agents
+from slurm_sns.scheduler.ports import Agents
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.scheduler.snapshot.spreading import SpreadRules
 from slurm_sns.wire.values import ActiveRuns, ArrayTask, Change, NodeState, RunId
-
-
-class ActiveRunsTold:
-    """Tells the agents what has changed since the last cycle."""
-
-    def __init__(self, agents: Agents) -> None:
-        self._agents = agents
-        self._told: list[tuple[RunId, tuple[str, ...]]] | None = None
-
-    def tell(self, jobs: Iterable[ObservedJob]) -> None:
-        """Tell the agents of these jobs of Slurm's, unless they are as they were."""
-        active = [job for job in jobs if job.state.occupies_nodes]
-        runs = [(RunId(job.id, job.restarts), job.allocated) for job in active]
-        if runs == self._told:
-            return
-        tasks = {job.id: ArrayTask(job.id, *job.task) for job in active if job.task is not None}
-        self._agents.show_active(
-            {
-                node: ActiveRuns(there, frozenset(tasks[run.job_id] for run in there if run.job_id in tasks))
-                for node, there in runs_by_node(runs).items()
-            }
-        )
-        self._told = runs
 
 
 def runs_by_node(active: Iterable[tuple[RunId, tuple[str, ...]]]) -> Mapping[str, frozenset[RunId]]:
@@ -90,12 +67,12 @@ def ungranted(jobs: Iterable[ObservedJob], states: Mapping[str, NodeState]) -> d
 class AgentLink:
     """Talks with the agents, learns from them, and keeps the profiles by which jobs are spread (`spreading`).
 
-    `learner` is None where nothing is learnt.
+    `agents` is None where there are none, `learner` where nothing is learnt.
     """
 
-    def __init__(self, agents: Agents, learner: Learner | None, spreading: SpreadRules) -> None:
+    def __init__(self, agents: Agents | None, learner: Learner | None, spreading: SpreadRules) -> None:
         self._agents, self._learner = agents, learner
-        self._active_runs = ActiveRunsTold(agents)
+        self._told: list[tuple[RunId, tuple[str, ...]]] | None = None
         self.spreading = spreading
 
     @property
@@ -123,9 +100,9 @@ class AgentLink:
         acknowledged all the same: they would keep them for ever. None: there are no agents.
         """
         agents = self._agents
-        if agents is NO_AGENTS:
+        if agents is None:
             return None
-        self._active_runs.tell(observation.jobs)
+        self.show_active(agents, observation.jobs)
         if self._learner is None:
             agents.acknowledge([report.key for report in agents.reports()])
         else:
@@ -136,6 +113,21 @@ class AgentLink:
         if changes:
             agents.change(changes)
         return states
+
+    def show_active(self, agents: Agents, jobs: Iterable[ObservedJob]) -> None:
+        """Tell the agents which runs are active, unless these are as they were."""
+        active = [job for job in jobs if job.state.occupies_nodes]
+        runs = [(RunId(job.id, job.restarts), job.allocated) for job in active]
+        if runs == self._told:
+            return
+        tasks = {job.id: ArrayTask(job.id, *job.task) for job in active if job.task is not None}
+        agents.show_active(
+            {
+                node: ActiveRuns(there, frozenset(tasks[run.job_id] for run in there if run.job_id in tasks))
+                for node, there in runs_by_node(runs).items()
+            }
+        )
+        self._told = runs
 
     def explorer(
         self, observation: Observation, states: Mapping[str, NodeState] | None, now_s: float

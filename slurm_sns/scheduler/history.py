@@ -6,39 +6,13 @@ an unknown field or a number that is not finite makes it unreadable. Then only t
 starts anew.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from slurm_sns import typed_json
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
 from slurm_sns.policies.base import HistoryFormat
+from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.ports import Clock, History, PolicyHistory
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryCodec:
-    """How a policy's history is kept over a restart; by default it is not kept.
-
-    `remember` turns a history into what the store keeps (None: nothing). `recall` gives the history that was kept last;
-    it is called once.
-    """
-
-    remember: Callable[[object], PolicyHistory | None] = lambda _: None
-    recall: Callable[[], object | None] = lambda: None
-
-
-NO_HISTORY = HistoryCodec()
-
-
-def history_codec(policy: str, form: HistoryFormat | None, history: History, log: Log) -> HistoryCodec:
-    """How the policy of that name keeps its history through the History port."""
-    if form is None:
-        return NO_HISTORY
-    return HistoryCodec(
-        lambda left: remember(policy, form, left, log), lambda: recall(history.load_memory(policy), form, log)
-    )
 
 
 def remember(policy: str, form: HistoryFormat, history: object, log: Log) -> PolicyHistory:
@@ -55,12 +29,12 @@ def remember(policy: str, form: HistoryFormat, history: object, log: Log) -> Pol
     return PolicyHistory(policy, form.version, text)
 
 
-def recall(memory: PolicyHistory | None, form: HistoryFormat | None, log: Log) -> object | None:
-    """The history that was kept; None if there is none, the policy keeps none, or it cannot be read.
+def recall(memory: PolicyHistory | None, form: HistoryFormat, log: Log) -> object | None:
+    """The history that was kept; None if there is none, or it cannot be read.
 
     A history that cannot be read is logged in one line.
     """
-    if memory is None or form is None:
+    if memory is None:
         return None
     if memory.version != form.version:
         log(
@@ -103,21 +77,26 @@ def history_of(form: HistoryFormat, text: str) -> object:
 class StoredTries:
     """The tries `now`, by job id, beside those that the store has; it begins with what an earlier scheduler stored.
 
+    `policy` is the policy whose history is kept, too, if its specification has a form for that.
+
     Raises:
         SnsError: the store does not answer at the start.
     """
 
-    def __init__(self, history: History, history_codec: HistoryCodec, clock: Clock, log: Log) -> None:
-        self._history, self._codec, self._clock = history, history_codec, clock
+    def __init__(self, history: History, clock: Clock, log: Log, policy: Specification | None = None) -> None:
+        self._history, self._clock, self._log = history, clock, log
+        self._policy, self._form = ("", None) if policy is None else (policy.name, policy.history)
         self._outage = Outage(log)
         self._stored = dict(history.load())
         self.now: dict[int, Try] = dict(self._stored)
         #: Jobs whose tries were sent to the store without an answer: it may have them.
         self._unsure: set[int] = set()
         #: The policy's history as an earlier scheduler stored it; None if there is none.
-        self.recalled = history_codec.recall()
-        self._memory = None if self.recalled is None else history_codec.remember(self.recalled)
-        self._stored_memory = self._memory
+        self.recalled = None if self._form is None else recall(history.load_memory(self._policy), self._form, log)
+        self._memory: PolicyHistory | None = None
+        if self.recalled is not None:
+            self.remember(self.recalled)
+        self._stored_memory: PolicyHistory | None = self._memory
 
     @property
     def trouble(self) -> str:
@@ -126,7 +105,8 @@ class StoredTries:
 
     def remember(self, history: object) -> None:
         """Let the next `store` write this history of the policy."""
-        self._memory = self._codec.remember(history)
+        if self._form is not None:
+            self._memory = remember(self._policy, self._form, history, self._log)
 
     def store(self) -> None:
         """Save the tries and the policy's memory; what cannot be written now is written by the next call."""

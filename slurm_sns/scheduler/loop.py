@@ -18,13 +18,12 @@ from slurm_sns.errors import SnsError, Unreachable
 from slurm_sns.log import Log, Outage
 from slurm_sns.model import Action, Plan, Release, Start
 from slurm_sns.policies.base import Policy
+from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.agent_link import AgentLink
 from slurm_sns.scheduler.answers.view import DecisionRecord, View
-from slurm_sns.scheduler.dispatch.dispatcher import Dispatcher
-from slurm_sns.scheduler.dispatch.grant_signer import GrantSigner, Sign
-from slurm_sns.scheduler.dispatch.order_queue import OrderQueue
+from slurm_sns.scheduler.dispatch.dispatcher import Dispatcher, Sign
 from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests, free_marked
-from slurm_sns.scheduler.history import NO_HISTORY, HistoryCodec, StoredTries
+from slurm_sns.scheduler.history import StoredTries
 from slurm_sns.scheduler.learning.learner import Learner, explored
 from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.ports import Ports
@@ -116,7 +115,8 @@ class Scheduler:
     """The scheduler of one cluster. It calls `publish` with a `View` after every cycle.
 
     Where there are agents, `sign` makes the token of a placement's grant; without it no job has a grant. `learner`
-    learns the profiles of programs; None where nothing is learnt. `asked` has the jobs that owners give to Slurm.
+    learns the profiles of programs; None where nothing is learnt. `asked` has the jobs that owners give to Slurm. The
+    policy's history is kept over a restart if `specification` has a form for it.
     """
 
     def __init__(
@@ -127,27 +127,18 @@ class Scheduler:
         spreading: SpreadRules = NEVER_SPREAD,
         publish: Callable[[View], None] = lambda _: None,
         *,
-        history_codec: HistoryCodec = NO_HISTORY,
+        specification: Specification | None = None,
         sign: Sign | None = None,
         learner: Learner | None = None,
         asked: ReleaseRequests | None = None,
     ) -> None:
         self._ports, self._settings, self._publish = ports, settings, publish
         self._asked = asked or ReleaseRequests()
-        self._tries = StoredTries(ports.history, history_codec, ports.clock, ports.log)
+        self._tries = StoredTries(ports.history, ports.clock, ports.log, specification)
         self._planner = Planner(policy, settings.withhold_limit_s, ports.log)
         self._carried = Carried(history=self._tries.recalled)
         self._agent_link = AgentLink(ports.agents, learner, spreading)
-        self._orders = OrderQueue(ports.executor, ports.heartbeat, ports.clock, ports.log, settings.heartbeat_timeout_s)
-        self._dispatcher = Dispatcher(
-            self._orders,
-            self._tries,
-            self._agent_link,
-            GrantSigner(sign, ports.log),
-            settings=settings,
-            clock=ports.clock,
-            log=ports.log,
-        )
+        self._dispatcher = Dispatcher(ports, settings, self._tries, self._agent_link, sign)
         self._decision_record = DecisionRecord(ports.decisions, ports.log, sends=settings.mode == "enforce")
         self._outage = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
         self._problems_logged: set[str] = set()
@@ -203,7 +194,7 @@ class Scheduler:
                 what Slurm shows by then.
         """
         ports, started_s = self._ports, self._ports.clock.now()
-        self._orders.begin(started_s)
+        self._dispatcher.orders.begin(started_s)
         disabled = ports.kill_switch.is_on()
         imported = ports.profiles.load()
         self._agent_link.spread_by(imported)
@@ -292,7 +283,7 @@ class Scheduler:
         known = (observation.jobs, ports.clock.now())
         for _ in free_marked(*known, executor=ports.executor, log=ports.log, reason=reason):
             if shows_life:
-                self._orders.show_sign_of_life()
+                self._dispatcher.orders.show_sign_of_life()
 
     def _log_new_problems(self, situation: Situation) -> None:
         """Log each unreadable record, and each job that runs differently from its plan, unless the last cycle did."""

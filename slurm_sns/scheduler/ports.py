@@ -207,31 +207,9 @@ class Agents(Protocol):
         ...
 
 
-class _NoAgents:
-    """What a site without agents has."""
-
-    def states(self) -> Mapping[str, NodeState]:
-        return {}
-
-    def reports(self) -> tuple[RunReport, ...]:
-        return ()
-
-    def acknowledge(self, keys: Iterable[ReportKey]) -> None:
-        pass
-
-    def show_active(self, runs_by_node: Mapping[str, ActiveRuns]) -> None:
-        pass
-
-    def change(self, changes: Mapping[str, Sequence[Change]]) -> None:
-        pass
-
-
-NO_AGENTS: Agents = _NoAgents()
-
-
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything outside the loop that it uses."""
+    """Everything outside the loop that it uses; `agents` is None on a site without any."""
 
     state: State
     executor: Executor
@@ -242,4 +220,4 @@ class Ports:
     kill_switch: KillSwitch
     clock: Clock
     log: Log
-    agents: Agents = NO_AGENTS
+    agents: Agents | None = None

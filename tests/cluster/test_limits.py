@@ -66,7 +66,7 @@ orders = (
     GateOrder(job, OrderKind.PLACE, nodes=("c1", "c2"), tasks_per_node=8, tasks=16),
 )
 for order in orders:
-    assert all(answer.is_done for answer in SlurmExecutor().execute((order,))), order
+    assert not any(answer.refused or answer.unreachable for answer in SlurmExecutor().execute((order,))), order
 """
 
 

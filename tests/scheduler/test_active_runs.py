@@ -8,9 +8,10 @@ from live import ENFORCE, job, pinned, running
 
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.scheduler.agent_link import ActiveRunsTold
+from slurm_sns.scheduler.agent_link import AgentLink
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observation import JobState
+from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD
 from slurm_sns.wire.values import ActiveRuns, ArrayTask, RunId, RunReport
 
 
@@ -39,6 +40,10 @@ def active(*runs: RunId) -> ActiveRuns:
     return ActiveRuns(frozenset(runs))
 
 
+def link(agents: Agents) -> AgentLink:
+    return AgentLink(agents, None, NEVER_SPREAD)
+
+
 @pytest.fixture
 def agents() -> Agents:
     return Agents()
@@ -54,7 +59,7 @@ def test_running_suspended_and_completing_jobs_of_everybody_are_active_on_their_
         pinned(6, "c1"),
         job(7),
     )
-    ActiveRunsTold(agents).tell(jobs)
+    link(agents).show_active(agents, jobs)
     assert agents.told == [
         {"c1": active(RunId(1, 2)), "c2": active(RunId(1, 2), RunId(2)), "c3": active(RunId(3), RunId(4))},
     ]
@@ -62,7 +67,7 @@ def test_running_suspended_and_completing_jobs_of_everybody_are_active_on_their_
 
 def test_the_agents_of_its_nodes_are_told_which_task_of_an_array_a_job_is(agents) -> None:
     task = running(48, "c1", "c2", array_id=41, array_task=7)
-    ActiveRunsTold(agents).tell((task, running(2, "c2"), job(41, array_id=41, array_tasks="8-9")))
+    link(agents).show_active(agents, (task, running(2, "c2"), job(41, array_id=41, array_tasks="8-9")))
     tasks = frozenset({ArrayTask(48, 41, 7)})
     [told] = agents.told
     assert told == {
@@ -72,9 +77,9 @@ def test_the_agents_of_its_nodes_are_told_which_task_of_an_array_a_job_is(agents
 
 
 def test_the_agents_are_told_at_the_start_and_when_something_changed(agents) -> None:
-    told = ActiveRunsTold(agents)
+    told = link(agents)
     for jobs in ((), (), (running(1, "c1"),), (running(1, "c1", nice=5),), (running(1, "c1", restarts=1),), ()):
-        told.tell(jobs)
+        told.show_active(agents, jobs)
     assert agents.told == [{}, {"c1": active(RunId(1))}, {"c1": active(RunId(1, 1))}, {}]
 
 

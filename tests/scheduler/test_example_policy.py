@@ -8,7 +8,6 @@ from fake_slurm import FakeSlurm, Site
 from live import ENFORCE
 
 from slurm_sns.policies.registry import REGISTRY, specification
-from slurm_sns.scheduler.history import history_codec
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.scheduler.ports import PolicyHistory
@@ -34,9 +33,8 @@ def site() -> Site:
 
 def scheduler(site: Site, turns) -> Scheduler:
     policy = turns.policy(turns.parameters[0](turn_s=5, most_turns=2))
-    memory = history_codec("turns", turns.history, site.history, site.log.append)
     ports, sign = site.ports(), lambda _: "1:a-grant"
-    return Scheduler(ports, policy, ENFORCE, publish=site.views.append, history_codec=memory, sign=sign)
+    return Scheduler(ports, policy, ENFORCE, publish=site.views.append, specification=turns, sign=sign)
 
 
 def test_jobs_take_turns_on_a_cluster(site: Site, turns) -> None:

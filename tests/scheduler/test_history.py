@@ -73,10 +73,6 @@ def test_without_a_stored_history_nothing_is_recalled_or_logged() -> None:
     assert recall(None, FORM, never) is None
 
 
-def test_a_policy_that_keeps_no_history_any_more_is_given_none() -> None:
-    assert recall(remember("turns", FORM, GOOD, never), None, never) is None
-
-
 def test_a_history_of_another_version_is_dropped_and_said_in_one_line() -> None:
     log: list[str] = []
     assert recall(PolicyHistory("turns", 3, "{}"), FORM, log.append) is None

@@ -9,15 +9,16 @@ from live import ADVISED, BOB, ENFORCE, FOREIGN, HELD, NOW, comment, job
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.model import Alternative, Plan, Release, Requeue, Resources, Resume, SetShare, Snapshot, Start, Suspend
+from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.dispatch.dispatcher import MOST_FOLLOW_UPS, MOST_UNBOOSTED
 from slurm_sns.scheduler.dispatch.order_queue import SIGN_OF_LIFE_S
 from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import BOOST
-from slurm_sns.scheduler.history import HistoryCodec
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, Scheduler
 from slurm_sns.scheduler.observation import DatabaseQueue, JobState
 from slurm_sns.scheduler.ports import PolicyHistory
@@ -939,18 +940,16 @@ def test_a_plan_finds_the_history_that_the_last_one_left(site: Site) -> None:
     assert [each.history for each in policy.seen] == [None, ("virtual times", 1), None]
 
 
-def kept(memory: object) -> PolicyHistory:
-    return PolicyHistory("scripted", 1, str(memory))
+KEPT = Specification("scripted", "Plans as written here.", (), history=HistoryFormat(1, int))
 
 
 def test_what_a_policy_remembers_is_kept_and_recalled_after_a_restart(site: Site) -> None:
     site.slurm.submit(1)
-    keeping = HistoryCodec(kept, lambda: site.history.memory and int(site.history.memory.text))
     start = Start(1, ("c1",), Alternative(1, Resources(1, 1000), tasks_per_node=1))
-    scripted(site, Plan((start,), history=7), history_codec=keeping).cycle()
-    assert site.history.memory == PolicyHistory("scripted", 1, "7")
+    scripted(site, Plan((start,), history=7), specification=KEPT).cycle()
+    assert site.history.memory == PolicyHistory("scripted", 1, "[7]")
     policy = Scripted()
-    later = by_policy(site, policy, history_codec=keeping)
+    later = by_policy(site, policy, specification=KEPT)
     later.cycle()
     assert policy.seen[0].history == 7
 
@@ -958,9 +957,9 @@ def test_what_a_policy_remembers_is_kept_and_recalled_after_a_restart(site: Site
 def test_what_a_policy_remembers_is_written_when_it_has_changed(site: Site) -> None:
     wire = Wire()
     policy = Scripted(Plan(history=1), Plan(history=1), Plan(history=2))
-    Scheduler(site.ports(wire), policy, ADVISE, history_codec=HistoryCodec(kept)).repeat(3, 1.0)
+    Scheduler(site.ports(wire), policy, ADVISE, specification=KEPT).repeat(3, 1.0)
     assert wire.calls.count("save") == 2
-    assert site.history.memory == PolicyHistory("scripted", 1, "2")
+    assert site.history.memory == PolicyHistory("scripted", 1, "[2]")
 
 
 def test_a_start_or_release_of_a_job_that_does_not_wait_is_not_sent_and_said(site: Site) -> None:

@@ -55,7 +55,7 @@ def execute(order) -> None:
     """Carry out one order; raises what its answer says."""
     (answer,) = SlurmExecutor().execute([order])
     assert answer.order is order
-    if not answer.is_done:
+    if answer.refused or answer.unreachable:
         raise answer.refused or answer.unreachable
 
 
@@ -373,7 +373,14 @@ def test_after_the_first_order_that_finds_nobody_the_others_are_not_sent(pyslurm
     orders = [Suspend(1), Suspend(2), Suspend(3), Resume(4), PLACEMENT, Requeue(5)]
     answers = list(SlurmExecutor().execute(orders))
     assert [answer.order for answer in answers] == orders
-    assert [answer.is_done for answer in answers] == [True, False, False, False, False, False]
+    assert [not (answer.refused or answer.unreachable) for answer in answers] == [
+        True,
+        False,
+        False,
+        False,
+        False,
+        False,
+    ]
     assert [str(answer.refused or "") for answer in answers] == ["", "already suspended", "", "", "", ""]
     assert [answer.unreachable is None for answer in answers] == [True, True, False, False, False, False]
     assert {str(each.unreachable) for each in answers[2:]} == {"slurmctld does not answer: nobody"}
@@ -396,7 +403,7 @@ def test_of_many_orders_those_that_were_not_answered_are_unreachable(mocker, pys
     mocker.patch("slurm_sns.slurm.executor.Senders.send", side_effect=half)
     answers = list(SlurmExecutor().execute([*asked, Suspend(7)]))
     assert [answer.order for answer in answers] == [*asked, Suspend(7)]
-    assert [answer.is_done for answer in answers] == [True] * 50 + [False] * 51
+    assert [not (answer.refused or answer.unreachable) for answer in answers] == [True] * 50 + [False] * 51
     pyslurm.Job.return_value.suspend.assert_not_called()
 
 

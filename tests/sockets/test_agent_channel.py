@@ -12,7 +12,6 @@ import pytest
 from channel_world import NEW, OLD, PACE, World, report_of, state_of, wait_for
 
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.ports import NO_AGENTS, Agents
 from slurm_sns.sockets import agent_channel, agent_hub, authenticated
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.authenticated import Pace
@@ -182,14 +181,6 @@ def test_a_change_to_many_nodes_reaches_each_of_them(world: World) -> None:
     wait_for(lambda: all(channel.is_connected for channel in channels))
     hub.change({node: [Change(RUN, 1, ways=4)] for node in nodes})
     wait_for(lambda: all(world.received[node] == [Change(RUN, 1, ways=4)] for node in nodes))
-
-
-def test_a_site_without_agents_has_none() -> None:
-    none: Agents = NO_AGENTS
-    none.show_active({"c1": active(RUN)})
-    none.change({"c1": [Change(RUN, 1)]})
-    none.acknowledge([(7, 0, "c1")])
-    assert (none.states(), none.reports()) == ({}, ())
 
 
 # The scheduler away and back, reports neither lost nor doubled.

@@ -33,7 +33,6 @@ def scheduler(
     from slurm_sns.scheduler.answers.requests import Answers
     from slurm_sns.scheduler.answers.view import RecentCycles
     from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
-    from slurm_sns.scheduler.history import history_codec
     from slurm_sns.scheduler.loop import Scheduler
     from slurm_sns.sockets.unix_socket import ControlSocket
 
@@ -51,8 +50,6 @@ def scheduler(
     ports = parts.ports(settings, stop)
     recent, asked = RecentCycles(), ReleaseRequests()
     told = parts.settings(settings)
-    form = specification(settings.policy).history
-    memory = history_codec(settings.policy, form, ports.history, ports.log)
     learner, sign, channel = None, None, ExitStack()
     if found := parts.hub_and_sign(settings, ports.log):
         hub, sign = found
@@ -64,7 +61,7 @@ def scheduler(
         told,
         parts.spreading(settings, policy),
         recent.publish,
-        history_codec=memory,
+        specification=specification(settings.policy),
         sign=sign,
         learner=learner,
         asked=asked,

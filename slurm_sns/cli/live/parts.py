@@ -15,7 +15,7 @@ from slurm_sns.policies.specification import GeometryChoice
 from slurm_sns.policies.spread_n_share.drift import DriftParameters
 from slurm_sns.policies.spread_n_share.exploration import Exploration
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
-from slurm_sns.scheduler.dispatch.grant_signer import Sign
+from slurm_sns.scheduler.dispatch.dispatcher import Sign
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningRules
 from slurm_sns.scheduler.ports import Agents, Ports

@@ -6,48 +6,92 @@ Slurm has not accepted: Slurm may have put them on the job before it refused the
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from slurm_sns.errors import Infeasible, Unreachable
+from slurm_sns.errors import Infeasible, SnsError, Unreachable
 from slurm_sns.log import Log
 from slurm_sns.model import Action, Plan, Release, Start
 from slurm_sns.scheduler.agent_link import AgentLink
-from slurm_sns.scheduler.dispatch.grant_signer import GrantSigner
 from slurm_sns.scheduler.dispatch.order_queue import OrderQueue, PolicyChange, described
 from slurm_sns.scheduler.gate.failed_placements import failed, not_started
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import NO_SHARES, GateOrder, OrderKind, Placement, free, place, renew, round_robin
 from slurm_sns.scheduler.history import StoredTries
 from slurm_sns.scheduler.observation import UNREADABLE, ObservedJob
-from slurm_sns.scheduler.ports import Clock
+from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import takes_all_memory, whole_memory_mb
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.task_ids import task_id, task_of
+from slurm_sns.wire.values import Grant, RunId
 
 #: The most follow-ups in one cycle, users taking turns; the next cycle goes on.
 MOST_FOLLOW_UPS = 200
 #: The most boosts that a cycle takes off running jobs, after its placements. Each takes an RPC of 2 ms (seen).
 MOST_UNBOOSTED = 100
 
+#: Makes the token of a grant, with the newest key. It raises SnsError where there is no key.
+Sign = Callable[[Grant], str]
+
+
+class GrantSigner:
+    """Signs the grants of placements. A placement whose grant cannot be signed is sent without one."""
+
+    def __init__(self, sign: Sign | None, log: Log) -> None:
+        """`sign` is None where there are no agents: then nothing is granted."""
+        self._sign, self._log = sign, log
+        self._problem = ""
+
+    def of(self, start: Start, job: ObservedJob, *, samples: bool = False) -> str | None:
+        """The token of this placement's grant; None where there are no agents, or it cannot be signed.
+
+        `samples`: the run's ways are to be changed, so that its curves are measured.
+        """
+        if self._sign is None:
+            return None
+        try:
+            token = self._sign(grant(start, job, samples=samples))
+        except SnsError as problem:
+            self._say(f"placements are sent without grants: {problem}")
+            return None
+        self._say("")
+        return token
+
+    def _say(self, problem: str) -> None:
+        """Log what keeps grants from being signed when that begins, and when it is over."""
+        if problem != self._problem:
+            self._log(problem or "placements are sent with grants again")
+        self._problem = problem
+
+
+def grant(start: Start, job: ObservedJob, *, samples: bool = False) -> Grant:
+    """What the placement gives the next run of this job.
+
+    `start.job_id` is our id of an array's task if the task is placed straight from the array's record, which is `job`.
+    """
+    alternative = start.alternative
+    return Grant(
+        RunId(start.job_id, job.restarts),
+        start.nodes,
+        alternative.demand.ways,
+        alternative.demand.bandwidth_gbps,
+        float(start.cpu_share),
+        has_nodes_alone=alternative.exclusive,
+        samples=samples,
+    )
+
 
 class Dispatcher:
     """Sends follow-ups, plans and renewals; `placed` counts the placements that Slurm has accepted."""
 
     def __init__(
-        self,
-        orders: OrderQueue,
-        tries: StoredTries,
-        agent_link: AgentLink,
-        grants: GrantSigner,
-        *,
-        settings: Settings,
-        clock: Clock,
-        log: Log,
+        self, ports: Ports, settings: Settings, tries: StoredTries, agent_link: AgentLink, sign: Sign | None
     ) -> None:
-        self._orders, self._tries, self._agent_link, self._grants = orders, tries, agent_link, grants
-        self._settings, self._clock, self._log = settings, clock, log
+        self._settings, self._tries, self._agent_link = settings, tries, agent_link
+        self._clock, self._log = ports.clock, ports.log
+        self._grants = GrantSigner(sign, ports.log)
+        self.orders = OrderQueue(ports, settings.heartbeat_timeout_s)
         self.placed = 0
         #: When gates were renewed during the last minute.
         self._renewals_s: deque[float] = deque()
@@ -100,7 +144,7 @@ class Dispatcher:
         Raises:
             Unreachable: slurmctld does not answer.
         """
-        statuses, changed = situation.statuses, self._orders.changed
+        statuses, changed = situation.statuses, self.orders.changed
         self._renew(
             situation,
             [job for job in situation.jobs.values() if statuses[job.id] is Status.GATED and job.id not in changed],
@@ -112,7 +156,7 @@ class Dispatcher:
         interval_s = max(0.0, now_s - self._renewed_s)  # the clock may have been stepped back
         due = situation.surveyed.renewals(jobs, now_s, interval_s, situation.observation.database_queue)
         orders = (renew(situation.jobs[each.job_id], each.gate_s, now_s) for each in due)
-        for order, refusal in self._orders.send([order for order in orders if order is not None]):
+        for order, refusal in self.orders.send([order for order in orders if order is not None]):
             if refusal is None:
                 self._renewals_s.append(self._clock.now())
             else:
@@ -128,7 +172,7 @@ class Dispatcher:
         jobs = {job.id: job for job in situation.observed}
         wanted = [each for each in situation.follow_ups if each[0].kind is not OrderKind.UNBOOST]
         in_turn = round_robin(wanted, lambda each: jobs[each[0].job_id].user_id, MOST_FOLLOW_UPS)
-        for order, why in self._orders.follow_up(in_turn):
+        for order, why in self.orders.follow_up(in_turn):
             notes[order.job_id] = why
             job, tries = jobs[order.job_id], self._tries.now
             if order.nodes is not None:
@@ -148,7 +192,7 @@ class Dispatcher:
         if not situation.observation.has_boost:
             return
         started = [each for each in situation.follow_ups if each[0].kind is OrderKind.UNBOOST]
-        for _ in self._orders.follow_up([(order, "") for order, _ in started[:MOST_UNBOOSTED]]):
+        for _ in self.orders.follow_up([(order, "") for order, _ in started[:MOST_UNBOOSTED]]):
             pass
 
     def commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:
@@ -193,7 +237,7 @@ class Dispatcher:
                 notes[job.id] = self._note_failure(str(never), job, situation)
         self._refused |= {job_id: start.nodes for job_id, (_, start) in orders.items()}
         try:
-            for order, refusal in self._orders.send([order for order, _ in orders.values()]):
+            for order, refusal in self.orders.send([order for order, _ in orders.values()]):
                 start = orders[order.job_id][1]
                 job = situation.job(start.job_id)
                 assert job is not None  # noqa: S101  as above
@@ -236,7 +280,7 @@ class Dispatcher:
         done: list[PolicyChange] = []
         try:
             notes |= self._free([action for action in actions if isinstance(action, Release)], situation)
-            done.extend(self._orders.carry_out(actions, situation, self._settings))  # keeps what came before
+            done.extend(self.orders.carry_out(actions, situation, self._settings))  # keeps what came before
         except Unreachable as problem:
             return tuple(done), problem
         return tuple(done), None
@@ -246,7 +290,7 @@ class Dispatcher:
         known = ((release, situation.job(release.job_id)) for release in releases)
         orders = ((free(job, each.reason, self._clock.now()), each.reason) for each, job in known if job is not None)
         sent = [(order, f"left to Slurm: {why}") for order, why in orders if order is not None]
-        return {order.job_id: why for order, why in self._orders.follow_up(sent)}
+        return {order.job_id: why for order, why in self.orders.follow_up(sent)}
 
     def _note_failure(self, why: str, job: ObservedJob, situation: Situation) -> str:
         """Log and remember that a placement failed at once; return the reason why the job waits now."""

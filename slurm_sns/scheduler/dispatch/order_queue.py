@@ -6,10 +6,9 @@ A policy may only change jobs that slurm_sns manages: an action on any other job
 from collections.abc import Iterable, Iterator, Sequence
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.log import Log
 from slurm_sns.model import Action, Release, Requeue, Resume, SetShare, Start, Suspend
 from slurm_sns.scheduler.gate.orders import Answer, GateOrder, Order, reached
-from slurm_sns.scheduler.ports import Clock, Executor, Heartbeat
+from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.task_ids import task_of
@@ -27,8 +26,13 @@ class OrderQueue:
     So they do when this process stood still for longer than the heartbeat's timeout: the watchdog has freed jobs since.
     """
 
-    def __init__(self, executor: Executor, heartbeat: Heartbeat, clock: Clock, log: Log, timeout_s: float) -> None:
-        self._executor, self._heartbeat, self._clock, self._log = executor, heartbeat, clock, log
+    def __init__(self, ports: Ports, timeout_s: float) -> None:
+        self._executor, self._heartbeat, self._clock, self._log = (
+            ports.executor,
+            ports.heartbeat,
+            ports.clock,
+            ports.log,
+        )
         self._timeout_s = timeout_s
         self._lively_s = self._lively_steady_s = 0.0
         #: The jobs, and the arrays of tasks, for which orders of the gate were sent in this cycle.

@@ -315,11 +315,6 @@ class Answer:
     refused: Refused | None = None
     unreachable: Unreachable | None = None
 
-    @property
-    def is_done(self) -> bool:
-        """Whether Slurm has made the change."""
-        return self.refused is None and self.unreachable is None
-
 
 def one_by_one(orders: Iterable[Order], carry_out: Callable[[Order], None]) -> Iterator[Answer]:
     """Carry out each order when its answer is asked for. Once slurmctld does not answer, no further order is sent."""

@@ -1,6 +1,7 @@
 """What the scheduler is built from where agents are configured."""
 
 import getpass
+from unittest.mock import create_autospec
 
 import pytest
 from default_settings import SETTINGS
@@ -8,7 +9,7 @@ from default_settings import SETTINGS
 from slurm_sns import config as configuration
 from slurm_sns.cli.live import parts
 from slurm_sns.errors import SnsError
-from slurm_sns.scheduler.ports import NO_AGENTS
+from slurm_sns.scheduler.ports import Agents
 from slurm_sns.wire.grants import verified
 from slurm_sns.wire.keys import Keys, key_line
 from slurm_sns.wire.values import Grant, RunId
@@ -70,5 +71,5 @@ def test_learning_follows_the_settings(write_config) -> None:
     ],
 )
 def test_profiles_are_learnt_where_jobs_are_placed_by_profiles(write_config, more: str, learns: bool) -> None:
-    found = parts.learner(write_config(more=more), NO_AGENTS, SETTINGS, print)
+    found = parts.learner(write_config(more=more), create_autospec(Agents), SETTINGS, print)
     assert (found is not None) == learns

@@ -34,7 +34,8 @@ def test_every_order_is_answered_once_and_in_order(fates: list[str]) -> None:
     assert [answer.order.job_id for answer in answers] == list(range(len(fates)))
     assert sent == list(range(min(first_lost + 1, len(fates))))
     for number, answer in enumerate(answers):
-        assert answer.is_done is (number < first_lost and fates[number] == "done")
+        is_done = answer.refused is None and answer.unreachable is None
+        assert is_done is (number < first_lost and fates[number] == "done")
         assert (answer.refused is not None) is (number < first_lost and fates[number] == "refused")
         assert (answer.unreachable is not None) is (number >= first_lost)
 
@@ -48,6 +49,6 @@ def test_an_order_is_sent_when_its_answer_is_asked_for(fates: list[str], asked: 
 
 def test_reached_raises_an_error_when_slurmctld_is_lost() -> None:
     answers = reached(sending(["done", "refused", "lost", "done"], []))
-    assert [answer.is_done for answer in islice(answers, 2)] == [True, False]
+    assert [not (answer.refused or answer.unreachable) for answer in islice(answers, 2)] == [True, False]
     with pytest.raises(Unreachable, match="nobody 2"):
         next(answers)
