@@ -19,12 +19,11 @@ from dataclasses import replace
 
 from slurm_sns.model import Start
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.learning.exploration import LearningExplorer
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.ports import Agents
-from slurm_sns.scheduler.snapshot.situation import Situation
+from slurm_sns.scheduler.snapshot.situation import Offer, Situation
 from slurm_sns.scheduler.snapshot.spreading import SpreadRules
 from slurm_sns.wire.values import ActiveRuns, ArrayTask, Change, NodeState, RunId
 
@@ -129,12 +128,10 @@ class AgentLink:
         )
         self._told = runs
 
-    def explorer(
-        self, observation: Observation, states: Mapping[str, NodeState] | None, now_s: float
-    ) -> LearningExplorer | None:
+    def offer(self, observation: Observation, states: Mapping[str, NodeState] | None, now_s: float) -> Offer | None:
         """What offers exploring runs in this cycle; None where nothing is explored."""
         learner = self._learner
-        return None if learner is None else learner.explorer(observation, self.spreading, states or {}, now_s)
+        return None if learner is None else learner.offer(observation, self.spreading, states or {}, now_s)
 
     def place(self, starts: Iterable[Start], situation: Situation, now_s: float) -> frozenset[int]:
         """Note the runs that are about to be placed; return the ids of the jobs whose ways are to be changed."""

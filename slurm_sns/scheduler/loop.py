@@ -28,9 +28,7 @@ from slurm_sns.scheduler.learning.learner import Learner, explored
 from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.carried import Carried
-from slurm_sns.scheduler.snapshot.explorations import Explorations
-from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
+from slurm_sns.scheduler.snapshot.situation import Carried, Explorations, Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.wire.values import NodeState
 
@@ -255,7 +253,7 @@ class Scheduler:
             self._agent_link.spreading,
             carried=self._carried,
             states=states,
-            explorer=self._agent_link.explorer(observation, states, now_s),
+            offer=self._agent_link.offer(observation, states, now_s),
             asked=self._asked.take(),
             refused=self._dispatcher.refused(observation.jobs),
         )

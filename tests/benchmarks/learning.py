@@ -125,8 +125,8 @@ def main() -> None:
         )
 
         def read() -> object:
-            explorer = None if explore is None else learner.explorer(seen, spreading, states, NOW)
-            return read_situation(seen, {}, SETTINGS, NOW, spreading, explorer=explorer)
+            offer = None if explore is None else learner.offer(seen, spreading, states, NOW)
+            return read_situation(seen, {}, SETTINGS, NOW, spreading, offer=offer)
 
         for _ in range(2 + given.programs // 100):
             read()  # all sizes become known

@@ -14,8 +14,7 @@ from slurm_sns.scheduler.gate.orders import BOOST, LEAST_BOOSTED, OPEN, GateOrde
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
-from slurm_sns.scheduler.snapshot.carried import Carried
-from slurm_sns.scheduler.snapshot.situation import Situation, read_situation
+from slurm_sns.scheduler.snapshot.situation import Carried, Situation, read_situation
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Record
 

@@ -202,20 +202,20 @@ def report_key_ignored() -> Iterator[None]:
         hears(self, keys)
         self._reports.update(known)
 
-    with patch.object(concluding._Conclusion, "take", take), patch.object(agent_hub.AgentHub, "acknowledge", again):
+    with patch.object(concluding.Conclusion, "take", take), patch.object(agent_hub.AgentHub, "acknowledge", again):
         yield
 
 
 @mutant
 def run_not_forgotten() -> Iterator[None]:
     """The store keeps a run that was learnt from."""
-    result = concluding._Conclusion.result
+    result = concluding.Conclusion.result
 
     def keeping(self: Any) -> Any:
         state, changes = result(self)
         return replace(state, runs={**self._state.runs, **state.runs}, reports=self._state.reports), changes
 
-    with patch.object(concluding._Conclusion, "result", keeping):
+    with patch.object(concluding.Conclusion, "result", keeping):
         yield
 
 

@@ -147,7 +147,7 @@ def known(configuration: "Config") -> "KnownPrograms":
     """
     needs("the store", CONTROLLER)
     from slurm_sns.scheduler.answers.profiles import KnownPrograms
-    from slurm_sns.scheduler.learning.serving import ServedProfiles
+    from slurm_sns.scheduler.learning.learner import ServedProfiles
     from slurm_sns.store.database import open_store
     from slurm_sns.store.learning import StoredEvidence
 

@@ -15,7 +15,7 @@ from slurm_sns.policies.spread_n_share.evidence import Estimate, Scales
 from slurm_sns.policies.spread_n_share.learning import Key
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.policies.spread_n_share.profile_reading import data_of
-from slurm_sns.scheduler.learning.serving import serves
+from slurm_sns.scheduler.learning.learner import serves
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState, Learnt, RunToLearn
 from slurm_sns.submit.hints import is_program
 

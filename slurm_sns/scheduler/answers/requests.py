@@ -23,8 +23,8 @@ from slurm_sns.scheduler.gate.job_status import Status, is_held
 from slurm_sns.scheduler.observation import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.ports import Decision, Decisions
 from slurm_sns.scheduler.settings import BY_SLURM, FAIR_NOW, Settings
-from slurm_sns.scheduler.snapshot.explorations import explores
 from slurm_sns.scheduler.snapshot.free_nodes import completing_jobs
+from slurm_sns.scheduler.snapshot.situation import explores
 from slurm_sns.task_ids import task_id
 from slurm_sns.wire.values import RunId
 

@@ -27,12 +27,8 @@ class OrderQueue:
     """
 
     def __init__(self, ports: Ports, timeout_s: float) -> None:
-        self._executor, self._heartbeat, self._clock, self._log = (
-            ports.executor,
-            ports.heartbeat,
-            ports.clock,
-            ports.log,
-        )
+        self._executor, self._heartbeat = ports.executor, ports.heartbeat
+        self._clock, self._log = ports.clock, ports.log
         self._timeout_s = timeout_s
         self._lively_s = self._lively_steady_s = 0.0
         #: The jobs, and the arrays of tasks, for which orders of the gate were sent in this cycle.

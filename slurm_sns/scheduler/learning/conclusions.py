@@ -15,7 +15,7 @@ Source: Spread-n-Share (SC'19), sections 4.2, 5.1 and 5.2.
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import fsum, isfinite
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ from slurm_sns.scheduler.learning.values import (
     RunToLearn,
 )
 from slurm_sns.scheduler.observation import JobState, ObservedJob
-from slurm_sns.scheduler.snapshot.explorations import explores
+from slurm_sns.scheduler.snapshot.situation import explores
 from slurm_sns.wire.values import Point, RunId, RunReport
 
 
@@ -112,19 +112,19 @@ def sampled(run: RunToLearn, reports: Collection[RunReport]) -> Measurement | No
     """
     if not all(each.was_alone for each in reports):
         return None
-    measured = {
-        ways: (each.ipc, each.bandwidth_gbps)
-        for ways, each in averages(reports).items()
-        if each.ipc is not None and each.bandwidth_gbps is not None and each.ipc > 0
-    }
-    if len(measured) < FEWEST_POINTS or max(measured) < run.ways:
+    ipc, bandwidth_gbps = _curves(reports)
+    if len(ipc) < FEWEST_POINTS or max(ipc) < run.ways:
         return None
-    return Measurement(
-        run.scale,
-        None,
-        {ways: ipc for ways, (ipc, _) in measured.items() if ipc is not None},
-        {ways: gbps for ways, (_, gbps) in measured.items() if gbps is not None},
-    )
+    return Measurement(run.scale, None, ipc, bandwidth_gbps)
+
+
+def _curves(reports: Collection[RunReport]) -> tuple[dict[int, float], dict[int, float]]:
+    """IPC and bandwidth by ways, where both were measured."""
+    found = averages(reports)
+    ipc = {ways: each.ipc for ways, each in found.items() if each.ipc is not None and each.ipc > 0}
+    gbps = {ways: each.bandwidth_gbps for ways, each in found.items() if each.bandwidth_gbps is not None}
+    both = ipc.keys() & gbps.keys()
+    return {ways: ipc[ways] for ways in found if ways in both}, {ways: gbps[ways] for ways in found if ways in both}
 
 
 def timed(run: RunToLearn, reports: Collection[RunReport], before: Evidence | None) -> Measurement | None:
@@ -136,14 +136,7 @@ def timed(run: RunToLearn, reports: Collection[RunReport], before: Evidence | No
     if time_s is None:
         return None
     known = before.ipc if before is not None and before.is_sampled else {}
-    more = {ways: each for ways, each in averages(reports).items() if ways in known}
-    complete = {
-        ways: (each.ipc, each.bandwidth_gbps)
-        for ways, each in more.items()
-        if each.ipc is not None and each.bandwidth_gbps is not None and each.ipc > 0
-    }
-    ipc: Mapping[int, float] = {ways: value for ways, (value, _) in complete.items() if value is not None}
-    gbps: Mapping[int, float] = {ways: value for ways, (_, value) in complete.items() if value is not None}
+    ipc, gbps = ({ways: each[ways] for ways in each if ways in known} for each in _curves(reports))
     return Measurement(run.scale, time_s, ipc, gbps)
 
 
@@ -157,45 +150,17 @@ def monitored(run: RunToLearn, reports: Collection[RunReport]) -> Monitored | No
     return Monitored(run.scale, ways, found[ways].ipc, found[ways].bandwidth_gbps, time_s)
 
 
-@dataclass(frozen=True, slots=True)
-class Reprofile:
-    """A waiting job whose owner asks for a re-measurement of its program."""
-
-    job_id: int
-    key: Key
-
-
-def concluded(
-    state: LearningState,
-    jobs: Mapping[int, ObservedJob],
-    reports: Iterable[RunReport],
-    wishes: Iterable[Reprofile],
-    *,
-    rules: LearningRules,
-    exploration: Exploration,
-    serving: Mapping[str, Program],
-    now_s: float,
-) -> tuple[LearningState, LearningChanges]:
-    """The state after this moment, and what changes in the store.
-
-    `jobs` are those of the runs, as far as Slurm shows them; `reports` may name any run, any number of times; `serving`
-    are the profiles that jobs run by.
-    """
-    conclusion = _Conclusion(state, rules, exploration, serving, now_s)
-    conclusion.take(reports)
-    conclusion.follow(jobs)
-    conclusion.renew(wishes)
-    return conclusion.result()
-
-
 def may_explore(learnt: Learnt | None, scale: int, now_s: float) -> bool:
     """Whether this scale may be explored now: the last exploring runs there did not all fail."""
     failures = None if learnt is None else learnt.failures.get(scale)
     return failures is None or failures.runs < MOST_FAILURES or abs(now_s - failures.last_s) > FAILURE_S
 
 
-class _Conclusion:
-    """One moment's changes of the state."""
+class Conclusion:
+    """The state after one moment: its reports are taken, runs are followed, re-measurements begin.
+
+    `serving` are the profiles that jobs run by.
+    """
 
     def __init__(
         self,
@@ -214,7 +179,7 @@ class _Conclusion:
         self._said: list[str] = []
 
     def take(self, reports: Iterable[RunReport]) -> None:
-        """Note the reports about nodes of our runs; of each node the first one counts."""
+        """Note the reports about nodes of our runs; of each node the first one counts, however often it comes."""
         for report in reports:
             run = self._state.runs.get(report.run)
             if run is None or report.node not in run.nodes or report.node in self._state.reports.get(report.run, {}):
@@ -222,7 +187,10 @@ class _Conclusion:
             self._reports.setdefault(report.run, {}).setdefault(report.node, report)
 
     def follow(self, jobs: Mapping[int, ObservedJob]) -> None:
-        """Follow each run, and learn from those that are complete, in the order in which they ended."""
+        """Follow each run, and learn from those that are complete, in the order in which they ended.
+
+        `jobs` are those of the runs, as far as Slurm shows them.
+        """
         ended: list[RunToLearn] = []
         for before in self._state.runs.values():
             run = follow(before, jobs.get(before.run.job_id), self._now_s)
@@ -307,13 +275,13 @@ class _Conclusion:
         users = (*(each for each in learnt.users if each != run.user_id), run.user_id)[-MOST_USERS:]
         self._learnt[run.key] = replace(learnt, used_s=self._now_s, users=users)
 
-    def renew(self, wishes: Iterable[Reprofile]) -> None:
-        """Begin the re-measurements that owners ask for: of what has a profile, and not too often."""
-        for wish in wishes:
-            before = self._of(wish.key)
-            if wish_is_granted(wish, before, self._serving.get(wish.key[0]), self._now_s):
+    def renew(self, wishes: Iterable[tuple[int, Key]]) -> None:
+        """Begin the re-measurements that owners of waiting jobs ask for: of what has a profile, and not too often."""
+        for job_id, key in wishes:
+            before, serving = self._of(key), self._serving.get(key[0])
+            if serving is not None and serving.at(key[1]) and _may_renew(before, job_id, self._now_s):
                 renewed = replace(before, known=before.known.renewed(), failures={})
-                self._learnt[wish.key] = replace(renewed, renewed_s=self._now_s, renewed_by=wish.job_id)
+                self._learnt[key] = replace(renewed, renewed_s=self._now_s, renewed_by=job_id)
 
     def result(self) -> tuple[LearningState, LearningChanges]:
         """The state now, and what has changed."""
@@ -342,17 +310,13 @@ class _Conclusion:
         ), changes
 
 
-def wish_is_granted(wish: Reprofile, learnt: Learnt | None, serving: Program | None, now_s: float) -> bool:
-    """Whether a re-measurement begins: there is a profile, none is under way, and the last one is long enough ago.
+def _may_renew(learnt: Learnt, job_id: int, now_s: float) -> bool:
+    """Whether a re-measurement may begin: none is under way, and the last one is long enough ago.
 
     A job begins one once: it may wait for long, and be requeued.
     """
-    if serving is None or not serving.at(wish.key[1]):
-        return False
-    if learnt is None:
-        return True
     is_due = not learnt.renewed_s or abs(now_s - learnt.renewed_s) > REPROFILE_PAUSE_S
-    return learnt.known.renewal is None and learnt.renewed_by != wish.job_id and is_due
+    return learnt.known.renewal is None and learnt.renewed_by != job_id and is_due
 
 
 def _beyond_the_limit(learnt: Mapping[Key, Learnt]) -> frozenset[Key]:

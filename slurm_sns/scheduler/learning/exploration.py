@@ -24,8 +24,8 @@ from slurm_sns.scheduler.learning.values import (
 )
 from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.snapshot.eligibility import Eligibility
-from slurm_sns.scheduler.snapshot.explorations import Explorations, ExploringRun
 from slurm_sns.scheduler.snapshot.node_sets import NodeKinds
+from slurm_sns.scheduler.snapshot.situation import Explorations, ExploringRun
 from slurm_sns.scheduler.snapshot.spreading import SpreadRules, keeps_geometry, program_of, request, types_of
 from slurm_sns.submit.hints import is_program
 from slurm_sns.wire.values import NodeState

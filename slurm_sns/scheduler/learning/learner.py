@@ -4,34 +4,41 @@ Jobs can be learnt from that are spreadable and whose program has a name. Nothin
 while the store does not answer, learning pauses, and the reports stay unacknowledged at the agents. A run is stored
 before its placement is sent. Evidence and the run that it comes from change in one transaction; a report is
 acknowledged after that.
+
+Jobs run by measured profiles where these are complete, by imported ones otherwise. An imported profile serves until the
+exploration of that (program, processes) has been complete; it stays in the store. A program without an imported profile
+runs by what is measured as soon as that makes a profile.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
 from slurm_sns.model import Start
 from slurm_sns.policies.profile import Program
-from slurm_sns.scheduler.learning.conclusions import Reprofile, concluded
+from slurm_sns.policies.spread_n_share.evidence import KnownEvidence, Scales
+from slurm_sns.policies.spread_n_share.learning import Key
+from slurm_sns.policies.spread_n_share.profile_reading import LONGEST_SOURCE
+from slurm_sns.scheduler.learning.conclusions import Conclusion
 from slurm_sns.scheduler.learning.exploration import LearningExplorer, key_of, learnable
-from slurm_sns.scheduler.learning.serving import ServedProfiles
 from slurm_sns.scheduler.learning.values import (
     LearningChanges,
     LearningRules,
     LearningState,
     LearningStore,
+    Learnt,
     RunToLearn,
 )
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedNode
 from slurm_sns.scheduler.ports import Agents
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.explorations import Explorations, ExploringRun
 from slurm_sns.scheduler.snapshot.node_sets import NodeKinds, kinds_of
-from slurm_sns.scheduler.snapshot.situation import Situation
+from slurm_sns.scheduler.snapshot.situation import Explorations, ExploringRun, Offer, Situation
 from slurm_sns.scheduler.snapshot.spreading import SpreadRules
 from slurm_sns.task_ids import task_id, task_of
-from slurm_sns.wire.values import NodeState, RunId, RunReport
+from slurm_sns.wire.values import NodeState, RunId
 
 
 class Learner:
@@ -82,25 +89,22 @@ class Learner:
         wanted = {run.job_id for run in self._state.runs}
         jobs = {job.id: job for job in observation.jobs if job.id in wanted} if wanted else {}
         managed = number_of_managed(observation.nodes, self._settings)
-        state, changes = concluded(
-            self._state,
-            jobs,
-            reports,
-            self._wishes(observation, spreading),
-            rules=self._rules,
-            exploration=self._rules.exploration_on(managed),
-            serving=spreading.programs,
-            now_s=now_s,
-        )
+        exploration = self._rules.exploration_on(managed)
+        conclusion = Conclusion(self._state, self._rules, exploration, spreading.programs, now_s)
+        conclusion.take(reports)
+        conclusion.follow(jobs)
+        conclusion.renew(self._wishes(observation, spreading))
+        state, changes = conclusion.result()
         if self._save(changes, now_s):
             for line in changes.said:
                 self._log(line)
             self._state = state
-            self._acknowledge(reports)
+            if reports:  # also those from which nothing can be learnt (any more)
+                self._agents.acknowledge([report.key for report in reports])
 
-    def explorer(
+    def offer(
         self, observation: Observation, spreading: SpreadRules, states: Mapping[str, NodeState], now_s: float
-    ) -> LearningExplorer | None:
+    ) -> Offer | None:
         """What offers exploring runs in this cycle; None where exploration is off. `states` are by node."""
         if not self._rules.explore:
             return None
@@ -112,14 +116,13 @@ class Learner:
             managed=number_of_managed(observation.nodes, self._settings),
             queue_depth=self._settings.queue_depth,
             now_s=now_s,
-        )
+        ).offers
 
     def place(
         self, starts: Iterable[Start], situation: Situation, spreading: SpreadRules, now_s: float
     ) -> frozenset[int]:
         """Store the runs that are about to be placed; return the ids of the jobs whose ways are to be changed."""
-        making = _Making(situation, spreading, now_s)
-        runs = [run for run in map(making.run, starts) if run is not None]
+        runs = list(_runs(starts, situation, spreading, now_s))
         if not runs or not self._save(LearningChanges(runs=tuple(runs)), now_s):
             return frozenset()
         known, reports = self._state.runs, self._state.reports
@@ -138,8 +141,8 @@ class Learner:
         if self._save(changes, now_s):
             self._state = replace(self._state, runs=named)
 
-    def _wishes(self, observation: Observation, spreading: SpreadRules) -> Iterator[Reprofile]:
-        """The waiting jobs of ours that ask for a re-measurement."""
+    def _wishes(self, observation: Observation, spreading: SpreadRules) -> Iterator[tuple[int, Key]]:
+        """The ids of our waiting jobs that ask for a re-measurement, each with what it asks that for."""
         if not self._rules.explore:
             return
         for job in observation.jobs:
@@ -147,13 +150,7 @@ class Learner:
             if hints is not None and hints.reprofile and job.state is JobState.PENDING:
                 key = key_of(job, spreading)
                 if key is not None:
-                    yield Reprofile(job.id, key)
-
-    def _acknowledge(self, reports: Iterable[RunReport]) -> None:
-        """Acknowledge reports: those that are stored, and those from which nothing can be learnt (any more)."""
-        keys = [report.key for report in reports]
-        if keys:
-            self._agents.acknowledge(keys)
+                    yield job.id, key
 
     def _save(self, changes: LearningChanges, now_s: float) -> bool:
         if not changes:
@@ -178,42 +175,94 @@ def explored(start: Start, explorations: Explorations) -> ExploringRun | None:
     return offered if offered is not None and start.alternative == offered.alternative else None
 
 
-class _Making:
-    """Makes the runs of one cycle's placements."""
+def _runs(starts: Iterable[Start], situation: Situation, spreading: SpreadRules, now_s: float) -> Iterator[RunToLearn]:
+    """The runs that these starts make, as far as something can be learnt from them."""
 
-    def __init__(self, situation: Situation, spreading: SpreadRules, now_s: float) -> None:
-        self._situation, self._spreading, self._now_s = situation, spreading, now_s
-        self._kinds: dict[tuple[str, ...], NodeKinds] = {}
+    @cache
+    def kinds_in(partitions: tuple[str, ...]) -> NodeKinds:
+        there = set(partitions)
+        return kinds_of(node for node in situation.nodes.values() if not node.partitions.isdisjoint(there))
 
-    def run(self, start: Start) -> RunToLearn | None:
-        """The run that this start makes; None if nothing can be learnt from it."""
-        job = self._situation.job(start.job_id)
+    for start in starts:
+        job = situation.job(start.job_id)
         assert job is not None  # noqa: S101  planning lets no other through
-        key = key_of(job, self._spreading)
-        exploring = explored(start, self._situation.explorations)
+        key = key_of(job, spreading)
+        exploring = explored(start, situation.explorations)
         if exploring is not None:
             wanted, step = exploring.job, exploring.step
-        elif key is not None and (kinds := self._kinds_in(job.partitions)):
-            wanted, step = learnable(job, key, kinds, self._spreading.programs.get(key[0])), None
+        elif key is not None and (kinds := kinds_in(job.partitions)):
+            wanted, step = learnable(job, key, kinds, spreading.programs.get(key[0])), None
         else:
-            return None
-        alternative = start.alternative
-        return RunToLearn(
+            continue
+        yield RunToLearn(
             RunId(job.id, job.restarts),
             wanted.key,
-            alternative.scale,
+            start.alternative.scale,
             start.nodes,
             wanted.request,
             wanted.types,
-            ways=alternative.demand.ways,
+            ways=start.alternative.demand.ways,
             step=step,
             user_id=job.user_id,
-            placed_s=self._now_s,
+            placed_s=now_s,
         )
 
-    def _kinds_in(self, partitions: tuple[str, ...]) -> NodeKinds:
-        """The kinds of these partitions' nodes."""
-        if partitions not in self._kinds:
-            there, nodes = set(partitions), self._situation.nodes.values()
-            self._kinds[partitions] = kinds_of(node for node in nodes if not node.partitions.isdisjoint(there))
-        return self._kinds[partitions]
+
+MEASURED_HERE = "measured here"
+
+
+class ServedProfiles:
+    """Joins imported and measured profiles. A profile that stays the same stays the very same object."""
+
+    def __init__(self) -> None:
+        self._imported: Mapping[str, Program] = {}
+        self._learnt: Mapping[Key, Learnt] = {}
+        self._programs: Mapping[str, Program] = {}
+        self._measured: dict[Key, tuple[Scales, Program | None]] = {}
+
+    def of(self, imported: Mapping[str, Program], learnt: Mapping[Key, Learnt]) -> Mapping[str, Program]:
+        """The programs by name."""
+        if imported is self._imported and learnt is self._learnt:
+            return self._programs
+        measured: dict[str, list[Program]] = {}
+        kept: dict[Key, tuple[Scales, Program | None]] = {}
+        for key, each in learnt.items():
+            known = self._measured.get(key)
+            if known is None or known[0] is not each.known.current:
+                known = (each.known.current, each.known.profile())
+            kept[key] = known
+            if known[1] is not None and serves(each.known, imported.get(key[0])):
+                measured.setdefault(key[0], []).append(known[1])
+        found = dict(imported)
+        for name, programs in measured.items():
+            joined = _joined(imported.get(name), programs)
+            before = self._programs.get(name)
+            found[name] = before if before == joined and before is not None else joined
+        self._measured, self._imported, self._learnt = kept, imported, learnt
+        if found != self._programs:
+            self._programs = found
+        return self._programs
+
+
+def serves(known: KnownEvidence, imported: Program | None) -> bool:
+    """Whether jobs run by what is measured, if it makes a profile, rather than by the imported profile."""
+    return known.is_explored or imported is None or not imported.at(known.processes)
+
+
+def _joined(imported: Program | None, measured: list[Program]) -> Program:
+    """One program with the measured runs, and the imported ones of all other numbers of processes.
+
+    What was measured beyond the imported program's largest scale is left out: it was measured before the import.
+    """
+    ours = {run.processes for program in measured for run in program.runs}
+    others = () if imported is None else tuple(run for run in imported.runs if run.processes not in ours)
+    most = None if imported is None else imported.max_scale
+    here = (run for program in measured for run in program.runs if most is None or run.scale <= most)
+    runs = tuple(sorted((*others, *here), key=lambda run: (run.processes, run.scale)))
+    if imported is None:
+        return replace(measured[0], runs=runs, source=MEASURED_HERE)
+    counts = ", ".join(map(str, sorted(ours)[:20]))
+    here_too = f"{counts} processes {MEASURED_HERE}"
+    room = LONGEST_SOURCE - len(here_too) - 2
+    source = f"{imported.source[:room]}; {here_too}" if others else MEASURED_HERE
+    return replace(imported, runs=runs, source=source)

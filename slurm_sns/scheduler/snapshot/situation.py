@@ -2,16 +2,18 @@
 
 The snapshot holds the nodes with what is free on them, the waiting jobs with their alternatives, the active jobs, the
 pools, and what each project holds. The node claims of the backlog decide which nodes a waiting job may use. Pure: the
-same values give the same result after the same earlier cycles, which leave what they carry on (carried) and the
+same values give the same result after the same earlier cycles, which leave what they carry on (`Carried`) and the
 alternatives that they found (spreading).
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from slurm_sns.model import NOTHING, Job, Project, Resources, Snapshot
+from slurm_sns.model import NOTHING, ActiveJob, Alternative, Job, Node, Plan, Project, Resources, Snapshot
 from slurm_sns.policies.base import Explanation
+from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
+from slurm_sns.policies.spread_n_share.learning import Key, LearnableJob
 from slurm_sns.scheduler.gate.arrays import MOST_TASKS, planned_tasks
 from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.gate.job_status import Status, has_nodes_of, is_limit
@@ -19,14 +21,13 @@ from slurm_sns.scheduler.gate.orders import GateOrder, free
 from slurm_sns.scheduler.gate.survey import Survey, is_to_be_planned, survey
 from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.active_jobs import active_jobs, job_pools
 from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG, Backlog, next_backlog, waits_in_slurms_queue
-from slurm_sns.scheduler.snapshot.carried import NOTHING_CARRIED, Carried
 from slurm_sns.scheduler.snapshot.eligibility import Eligibility
-from slurm_sns.scheduler.snapshot.explorations import NO_EXPLORATIONS, Explorations, Explorer
 from slurm_sns.scheduler.snapshot.free_nodes import (
+    active_jobs,
     count_closids,
     free_nodes,
+    job_pools,
     occupies_placement,
     placed_jobs,
     releases,
@@ -39,6 +40,102 @@ from slurm_sns.wire.values import NodeState
 
 #: The most letters of the text about a difference, which names nodes: it must fit into one line of the log.
 MOST_TEXT = 1000
+#: A pause is so many times as long as the time before it: capacity is withheld in vain for at most a fifth of the time.
+PAUSE_FACTOR = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WithholdingClock:
+    """Since when capacity has been withheld for each user's jobs (Unix seconds), and for which jobs it is now.
+
+    Withheld capacity has no end: it stands idle until the job finds its place, however long that takes. So capacity is
+    withheld for the jobs of one user for at most `matching.withhold_limit_s`, and then not at all for four times as
+    long. The limit is by user rather than by job, so that submitting the same job again gains nothing. When a job for
+    which capacity was withheld is placed, the time of its user ends, and the next withholding starts a new one.
+    """
+
+    since_s: Mapping[int, float] = field(default_factory=dict)
+    jobs: frozenset[int] = frozenset()
+
+    def pause_s(self, user_id: int, now_s: float, limit_s: float | None) -> float:
+        """How long from now no capacity is withheld for the user's jobs, in seconds; 0 when it may be."""
+        since_s = self.since_s.get(user_id)
+        if limit_s is None or since_s is None or now_s - since_s < limit_s:
+            return 0.0
+        return max(0.0, since_s + (1 + PAUSE_FACTOR) * limit_s - now_s)
+
+    def after(self, plan: Plan, user_of: Mapping[int, int], now_s: float, limit_s: float | None) -> "WithholdingClock":
+        """The state after this plan. A moment in the future was noted before the clock was set back: it is dropped."""
+        if limit_s is None:
+            return NOTHING_WITHHELD
+        served = {user_of[start.job_id] for start in plan.starts if start.job_id in self.jobs}
+        lasts_s = (1 + PAUSE_FACTOR) * limit_s
+        since_s = {
+            user_id: at_s
+            for user_id, at_s in self.since_s.items()
+            if user_id not in served and 0 <= now_s - at_s < lasts_s
+        }
+        for job_id in plan.report.withheld_for:
+            since_s.setdefault(user_of[job_id], now_s)
+        return WithholdingClock(since_s, frozenset(plan.report.withheld_for))
+
+
+NOTHING_WITHHELD = WithholdingClock()
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a cycle carries to the next one.
+
+    Attributes:
+        backlog: the node claims of the jobs in Slurm's own queue.
+        active: the jobs that had nodes; of unchanged ones the values are reused.
+        withholding: since when capacity is withheld for each user's jobs.
+        history: what the policy wants to remember.
+    """
+
+    backlog: Backlog = NO_BACKLOG
+    active: tuple[ActiveJob, ...] = ()
+    withholding: WithholdingClock = NOTHING_WITHHELD
+    history: object | None = None
+
+
+def explores(key: Key, step: ExplorationStep) -> str:
+    """What an exploring run does, in words."""
+    program, processes = key
+    how = "its ways are changed while it runs" if step.samples else "it is timed"
+    return f"explores {program} with {processes} processes at scale {step.scale}: {how}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExploringRun:
+    """An exploring run that a waiting job is offered on the nodes `allowed`.
+
+    It explores if it is started with `alternative`.
+    """
+
+    job: LearnableJob
+    step: ExplorationStep
+    alternative: Alternative
+    allowed: frozenset[str]
+
+    def __str__(self) -> str:
+        return explores(self.job.key, self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class Explorations:
+    """What is offered in a cycle, and why other jobs, whose programs are not explored yet, are not: by job id."""
+
+    offered: Mapping[int, ExploringRun] = field(default_factory=dict)
+    not_offered: Mapping[int, str] = field(default_factory=dict)
+
+
+#: Offers exploring runs in one cycle: given the waiting jobs, the observed ones by id, which nodes each may use and the
+#: nodes of the snapshot, it gives the waiting jobs, some with an exploring alternative before the others.
+Offer = Callable[
+    [Sequence[Job], Mapping[int, ObservedJob], Eligibility, Sequence[Node]], tuple[list[Job], Explorations]
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +168,7 @@ class Situation:
     backlog: Backlog = NO_BACKLOG
     not_withheld: Mapping[int, str] = field(default_factory=dict)
     repeated: frozenset[int] = frozenset()
-    explorations: Explorations = NO_EXPLORATIONS
+    explorations: Explorations = Explorations()
 
     @property
     def jobs(self) -> Mapping[int, ObservedJob]:
@@ -111,15 +208,15 @@ def read_situation(
     now_s: float,
     spreading: SpreadRules = NEVER_SPREAD,
     *,
-    carried: Carried = NOTHING_CARRIED,
+    carried: Carried = Carried(),
     states: Mapping[str, NodeState] | None = None,
-    explorer: Explorer | None = None,
+    offer: Offer | None = None,
     asked: Collection[int] = (),
     refused: Collection[int] = (),
 ) -> Situation:
     """The situation at this moment, for a scheduler with these tries and settings.
 
-    `carried` is what the cycle before left. `states` is what the agents say of their nodes. `explorer` offers exploring
+    `carried` is what the cycle before left. `states` is what the agents say of their nodes. `offer` offers exploring
     runs; None where exploration is off. `asked` are the ids of jobs whose owners ask to leave them to Slurm, `refused`
     those of jobs with the nodes of a placement that Slurm did not accept.
     """
@@ -142,7 +239,7 @@ def read_situation(
     )
     clock, limit_s = carried.withholding, settings.withhold_limit_s
     pauses_s = {job.user_id: clock.pause_s(job.user_id, now_s, limit_s) for job in candidates}
-    plannable, waiting, explorations = Plannable(), list[Job](), NO_EXPLORATIONS
+    plannable, waiting, explorations = Plannable(), list[Job](), Explorations()
     tasks: dict[int, ObservedJob] = {}
     if candidates:
         eligibility = Eligibility(counted, now_s, spreading, backlog.claims)
@@ -158,8 +255,8 @@ def read_situation(
         waiting = sorted([*plannable.waiting, *of_arrays], key=queue_key) if of_arrays else plannable.waiting
         if settings.is_by_priority(has_priorities=counted.has_priorities):
             waiting = with_over_aged_head(waiting, {**surveyed.ours, **tasks}, now_s, settings)
-        if explorer is not None:
-            waiting, explorations = explorer.offers(waiting, {**surveyed.ours, **tasks}, eligibility, nodes)
+        if offer is not None:
+            waiting, explorations = offer(waiting, {**surveyed.ours, **tasks}, eligibility, nodes)
     return Situation(
         snapshot=Snapshot(
             nodes=nodes,

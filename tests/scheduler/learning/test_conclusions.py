@@ -13,7 +13,7 @@ from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.spread_n_share.drift import DriftParameters
 from slurm_sns.policies.spread_n_share.exploration import Exploration, ExplorationStep
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
-from slurm_sns.scheduler.learning.conclusions import averages, concluded, monitored, run_time_s, sampled, timed
+from slurm_sns.scheduler.learning.conclusions import Conclusion, averages, monitored, run_time_s, sampled, timed
 from slurm_sns.scheduler.learning.values import (
     NOTHING_LEARNT,
     REPORTS_WAIT_S,
@@ -50,8 +50,10 @@ def report(node: str = "c1", job_id: int = 1, **fields) -> RunReport:
 
 def conclude(state: LearningState, *reports: RunReport, now_s: float = NOW, jobs=(), rules=RULES):
     """The state after one moment, and the changes."""
-    known = {"rules": rules, "exploration": EXPLORATION, "serving": {}, "now_s": now_s}
-    return concluded(state, {job.id: job for job in jobs}, reports, (), **known)
+    conclusion = Conclusion(state, rules, EXPLORATION, {}, now_s)
+    conclusion.take(reports)
+    conclusion.follow({job.id: job for job in jobs})
+    return conclusion.result()
 
 
 def learning(*runs: RunToLearn) -> LearningState:

@@ -9,8 +9,7 @@ from test_situation import clusters
 
 from slurm_sns.model import ActiveJob, ActiveState, JobPool, QueueStatistics, Resources
 from slurm_sns.scheduler.observation import JobState, ObservedPartition
-from slurm_sns.scheduler.snapshot.carried import Carried
-from slurm_sns.scheduler.snapshot.situation import read_situation
+from slurm_sns.scheduler.snapshot.situation import Carried, read_situation
 
 HOLDS = {"cpus": 7, "occupies": Resources(7, 7001), "start_s": 99_500}
 

@@ -7,7 +7,7 @@ from fake_slurm import FakeSlurm, Site
 from live import ALICE, BOB, ENFORCE, NOW
 
 from slurm_sns.model import Alternative, Plan, Report, Resources, Start
-from slurm_sns.scheduler.snapshot.carried import NOTHING_WITHHELD, WithholdingClock
+from slurm_sns.scheduler.snapshot.situation import NOTHING_WITHHELD, WithholdingClock
 
 USERS = {1: ALICE, 2: ALICE, 3: BOB}
 LIMIT_S = 100.0
