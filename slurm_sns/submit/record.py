@@ -22,11 +22,12 @@ as ours and has any other form, or stands there twice, counts as `free=`: the jo
 """
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from slurm_sns.submit.hints import FLAGS, NO_HINTS, PREFIX, VALUED, Hints, is_alpha, is_max_scale, is_program
+from slurm_sns.submit.hints import FLAGS, NO_HINTS, PREFIX, Hints, is_alpha, is_max_scale, is_program
 
 BEGIN = PREFIX + "2"
 
@@ -47,16 +48,6 @@ UNREADABLE = "unreadable"
 _SEGMENT = re.compile(r"(?:\A|(?<=[ \t\n;]))sns:[0-9](?:[^;\n]*[^;\n ])?")
 # Between other text and a segment that is appended to it.
 _SEPARATOR = ";"
-
-_NUMBER = re.compile(rf"(?:0|[1-9][0-9]{{0,{MOST_DIGITS - 1}}})\Z")
-_NODES = re.compile(r"[A-Za-z0-9_.-]+(?:,[A-Za-z0-9_.-]+)*\Z")
-_WHY = re.compile(rf"[a-z0-9-]{{1,{MOST_WHY}}}\Z")
-_NUMBERS = ("g", "b", "r", "at", "t", "tg", "mg", "w", "bw")
-_VALUED = {*VALUED, *_NUMBERS, "n", "mo", "free"}
-# The words without a value, in this order after the hints with one.
-_FLAGS = (*FLAGS, "fixed")
-# A name that the configuration knew when the job was submitted; it may no longer know the name when it is read.
-_HEURISTIC = re.compile(r"[a-z0-9-]{1,64}\Z")
 
 
 class MemoryRequest(NamedTuple):
@@ -139,36 +130,70 @@ def others(admin_comment: str) -> str:
     return _SEGMENT.sub("", admin_comment).strip(" \t\n;")
 
 
+_DIGITS = rf"(?:0|[1-9][0-9]{{0,{MOST_DIGITS - 1}}})"
+_NUMBER = re.compile(rf"{_DIGITS}\Z")
+_MEMORY = re.compile(rf"{_DIGITS}[cn]\Z")
+_NODES = re.compile(r"[A-Za-z0-9_.-]+(?:,[A-Za-z0-9_.-]+)*\Z")
+_WHY = re.compile(rf"[a-z0-9-]{{1,{MOST_WHY}}}\Z")
+# A name that the configuration knew when the job was submitted; it may no longer know the name when it is read.
+_HEURISTIC = re.compile(r"[a-z0-9-]{1,64}\Z")
+
+
+class _Word(NamedTuple):
+    """A word with a value: the field that it stands for, the grammar of its text, how that is read and written."""
+
+    key: str
+    field: str
+    is_valid: Callable[[str], object] = _NUMBER.match
+    read: Callable[[str], Any] = int
+    write: Callable[[Any], str] = str
+
+
+# In the canonical order. A word is left out where its field has the default.
+_HINT_WORDS = (
+    _Word("alpha", "alpha", is_alpha, float, lambda alpha: f"{alpha:.9f}".rstrip("0").rstrip(".")),
+    _Word("program", "program", is_program, str),
+    _Word("max-scale", "max_scale", is_max_scale),
+    _Word("heuristic", "heuristic", _HEURISTIC.match, str),
+)
+# The words without a value, after the hints with one.
+_FLAGS = (*FLAGS, "fixed")
+_WORDS = (
+    _Word("g", "gate_s"),
+    _Word("b", "begin_s"),
+    _Word("r", "restarts"),
+    _Word("n", "nodes", _NODES.match, lambda text: tuple(text.split(",")), ",".join),
+    _Word("at", "placed_s"),
+    _Word("t", "tasks_per_node"),
+    _Word("tg", "given_tasks_per_node"),
+    _Word(
+        "mo",
+        "own_memory",
+        _MEMORY.match,
+        lambda text: MemoryRequest(int(text[:-1]), text.endswith("c")),
+        lambda memory: f"{memory.mb}{'c' if memory.is_by_cpu else 'n'}",
+    ),
+    _Word("mg", "given_memory_mb"),
+    _Word("w", "ways"),
+    _Word("bw", "bandwidth_gbps"),
+    _Word("free", "free_why", _WHY.match, str),
+)
+_BY_KEY = {word.key: word for word in (*_HINT_WORDS, *_WORDS)}
+_EMPTY = Record()
+
+
 def segment(record: Record) -> str:
     """The segment of this record, in the one form that `read` accepts."""
-    memory = record.own_memory
-    values: tuple[tuple[str, int | str | None], ...] = (
-        ("g", record.gate_s),
-        ("b", record.begin_s),
-        ("r", record.restarts or None),
-        ("n", ",".join(record.nodes) or None),
-        ("at", record.placed_s),
-        ("t", record.tasks_per_node),
-        ("tg", record.given_tasks_per_node),
-        ("mo", None if memory is None else f"{memory.mb}{'c' if memory.is_by_cpu else 'n'}"),
-        ("mg", record.given_memory_mb),
-        ("w", record.ways or None),
-        ("bw", record.bandwidth_gbps or None),
-        ("free", record.free_why or None),
-    )
-    words = [f"{key}={value}" for key, value in values if value is not None]
-    return " ".join((BEGIN, *_hint_words(record.hints), *words))
+    flags = [word for word in _FLAGS if getattr(record.hints, word)]
+    words = (*_valued(_HINT_WORDS, record.hints, NO_HINTS), *flags, *_valued(_WORDS, record, _EMPTY))
+    return " ".join((BEGIN, *words))
 
 
-def _hint_words(hints: Hints) -> list[str]:
-    values: tuple[tuple[str, int | str | None], ...] = (
-        ("alpha", None if hints.alpha is None else f"{hints.alpha:.9f}".rstrip("0").rstrip(".")),
-        ("program", hints.program),
-        ("max-scale", hints.max_scale),
-        ("heuristic", hints.heuristic),
-    )
-    valued = [f"{key}={value}" for key, value in values if value is not None]
-    return valued + [word for word in _FLAGS if getattr(hints, word)]
+def _valued(words: Iterable[_Word], values: object, defaults: object) -> Iterator[str]:
+    for word in words:
+        value = getattr(values, word.field)
+        if value != getattr(defaults, word.field):
+            yield f"{word.key}={word.write(value)}"
 
 
 def reason(text: str) -> str:
@@ -187,62 +212,18 @@ def _read_segment(text: str) -> Record:
         return UNREADABLE_RECORD
     first, *words = text.split(" ")
     values = dict(word.split("=", 1) for word in words if "=" in word)
-    if first != BEGIN or not _valid(values):
+    if first != BEGIN or not all(key in _BY_KEY and _BY_KEY[key].is_valid(value) for key, value in values.items()):
         return UNREADABLE_RECORD
-    record = _record(_hints(values, words), values)
+    told, noted = (
+        {word.field: word.read(values[word.key]) for word in each if word.key in values}
+        for each in (_HINT_WORDS, _WORDS)
+    )
+    told |= {flag: flag in words for flag in _FLAGS}
+    record = Record(hints=Hints(**told), **noted)
     # Order, duplicates, unknown words and leading zeros are decided here. What is placed has nodes, and what is Slurm's
     # has none.
     is_whole = segment(record) == text and _is_consistent(record)
     return record if is_whole else UNREADABLE_RECORD
-
-
-def _valid(values: dict[str, str]) -> bool:
-    return (
-        values.keys() <= _VALUED
-        and ("alpha" not in values or is_alpha(values["alpha"]))
-        and ("program" not in values or is_program(values["program"]))
-        and ("max-scale" not in values or is_max_scale(values["max-scale"]))
-        and ("heuristic" not in values or _HEURISTIC.match(values["heuristic"]) is not None)
-        and all(_NUMBER.match(values[key]) for key in _NUMBERS if key in values)
-        and ("n" not in values or _NODES.match(values["n"]) is not None)
-        and ("mo" not in values or _memory(values["mo"]) is not None)
-        and ("free" not in values or _WHY.match(values["free"]) is not None)
-    )
-
-
-def _hints(values: dict[str, str], words: list[str]) -> Hints:
-    return Hints(
-        alpha=float(values["alpha"]) if "alpha" in values else None,
-        program=values.get("program"),
-        max_scale=int(values["max-scale"]) if "max-scale" in values else None,
-        heuristic=values.get("heuristic"),
-        **{word: word in words for word in _FLAGS},
-    )
-
-
-def _record(hints: Hints, values: dict[str, str]) -> Record:
-    number = {key: int(values[key]) for key in _NUMBERS if key in values}
-    return Record(
-        hints=hints,
-        gate_s=number.get("g"),
-        begin_s=number.get("b"),
-        restarts=number.get("r", 0),
-        nodes=tuple(values["n"].split(",")) if "n" in values else (),
-        placed_s=number.get("at"),
-        tasks_per_node=number.get("t"),
-        given_tasks_per_node=number.get("tg"),
-        own_memory=_memory(values["mo"]) if "mo" in values else None,
-        given_memory_mb=number.get("mg"),
-        ways=number.get("w", 0),
-        bandwidth_gbps=number.get("bw", 0),
-        free_why=values.get("free", ""),
-    )
-
-
-def _memory(text: str) -> MemoryRequest | None:
-    if text[-1:] not in ("c", "n") or not _NUMBER.match(text[:-1]):
-        return None
-    return MemoryRequest(int(text[:-1]), text.endswith("c"))
 
 
 def _is_consistent(record: Record) -> bool:

@@ -8,7 +8,7 @@ environment. The table also holds the messages, so that Python and Lua use the s
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import ceil
 
 from slurm_sns.errors import BadInput
@@ -23,7 +23,7 @@ _LUA_EXACT = 2**53  # Lua 5.1 has doubles only
 #: The shortest first lease: a scheduler that starts anew takes less than that.
 LEAST_FIRST_LEASE_S = 60
 
-Value = bool | str | int | list["Value"] | dict[str, "Value"]
+Value = bool | str | int | tuple["Value", ...] | dict[str, "Value"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -83,23 +83,11 @@ def lua_text(table: FilterTable) -> str:
     """
     if table.mode not in MODES:
         raise BadInput(f"mode {table.mode!r}: valid are {', '.join(MODES)}")
-    partitions: dict[str, Value] = {
-        name: [asdict(shape) for shape in sorted(shapes, reverse=True)] for name, shapes in table.partitions.items()
-    }
-    heuristics: list[Value] = list(table.heuristics)
+    in_order = {name: tuple(sorted(shapes, reverse=True)) for name, shapes in table.partitions.items()}
     fields: dict[str, Value] = {
-        "default_memory_per_cpu_mb": table.default_memory_per_cpu_mb,
-        "default_partition": table.default_partition,
+        **asdict(replace(table, partitions=in_order)),
         "first_lease_s": table.first_lease_s,
-        "generated_from": table.generated_from,
-        "heartbeat_path": table.heartbeat_path,
-        "heartbeat_timeout_s": table.heartbeat_timeout_s,
-        "heuristics": heuristics,
-        "kill_switch_path": table.kill_switch_path,
         "messages": dict(MESSAGES),
-        "mode": table.mode,
-        "partitions": partitions,
-        "tells_users": table.tells_users,
         "version": VERSION,
     }
     body = f"return {_literal(fields, '')}\n"
@@ -123,7 +111,7 @@ def _literal(value: Value, indent: str) -> str:
             raise BadInput(f"{value} in the submit filter's table: valid are whole numbers from 0 to {_LUA_EXACT}")
         return str(int(value))
     deeper = indent + "  "
-    if isinstance(value, list):
+    if isinstance(value, tuple):
         entries = [_literal(entry, deeper) for entry in value]
     else:
         entries = [f"[{lua_string(key)}] = {_literal(value[key], deeper)}" for key in sorted(value)]
