@@ -15,8 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from slurm_sns.closids import FEWEST, KEPT
 from slurm_sns.config import grammar, problems, yaml_text
-from slurm_sns.config.policy_settings import parameters_from
-from slurm_sns.config.settings import NodeEntry, SnsYaml
+from slurm_sns.config.settings import NodeEntry, SnsYaml, parameters_from
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.registry import specification

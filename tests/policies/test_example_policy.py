@@ -8,8 +8,7 @@ from pydantic import ValidationError
 from trace_jobs import JobMaker, trace_of
 
 from slurm_sns.cli import main
-from slurm_sns.config.policy_settings import parameters_from, with_policies_own_sections
-from slurm_sns.config.settings import Section
+from slurm_sns.config.settings import Section, parameters_from, with_policies_own_sections
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Plan, Resources, Snapshot, Suspend
 from slurm_sns.policies.base import own_geometry

@@ -69,7 +69,7 @@ def test_it_simulates_with_its_parameter(site: Path) -> None:
 def test_sns_yaml_has_its_section(site: Path) -> None:
     program = (
         "import sys, roomy; from pathlib import Path; from slurm_sns import config;"
-        "from slurm_sns.config.policy_settings import parameters_from;"
+        "from slurm_sns.config.settings import parameters_from;"
         "read = config.load(Path(sys.argv[1]));"
         "print(read.policy, parameters_from(roomy.RoomyParameters, read).spare_cores)"
     )
