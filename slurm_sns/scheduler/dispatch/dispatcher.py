@@ -16,6 +16,7 @@ from slurm_sns.scheduler.agent_link import AgentLink
 from slurm_sns.scheduler.dispatch.order_queue import OrderQueue, PolicyChange, described
 from slurm_sns.scheduler.gate.failed_placements import failed, not_started
 from slurm_sns.scheduler.gate.job_status import Status
+from slurm_sns.scheduler.gate.leases import renewals
 from slurm_sns.scheduler.gate.orders import NO_SHARES, GateOrder, OrderKind, Placement, free, place, renew, round_robin
 from slurm_sns.scheduler.history import StoredTries
 from slurm_sns.scheduler.observation import UNREADABLE, ObservedJob
@@ -154,8 +155,9 @@ class Dispatcher:
     def _renew(self, situation: Situation, jobs: Sequence[ObservedJob]) -> None:
         now_s = self._clock.now()
         interval_s = max(0.0, now_s - self._renewed_s)  # the clock may have been stepped back
-        due = situation.surveyed.renewals(jobs, now_s, interval_s, situation.observation.database_queue)
-        orders = (renew(situation.jobs[each.job_id], each.gate_s, now_s) for each in due)
+        known = ((job, situation.statuses[job.id]) for job in jobs)
+        due = renewals(known, now_s, situation.surveyed.lease, interval_s, situation.observation.database_queue)
+        orders = (renew(job, gate_s, now_s) for job, gate_s in due)
         for order, refusal in self.orders.send([order for order in orders if order is not None]):
             if refusal is None:
                 self._renewals_s.append(self._clock.now())

@@ -9,7 +9,6 @@ ahead, and is not our gate, counts as its owner's.
 """
 
 import re
-from collections.abc import Sequence
 from enum import StrEnum
 
 from slurm_sns.scheduler.observation import SLURMS_HOLD, JobState, ObservedJob
@@ -45,6 +44,14 @@ class Status(StrEnum):
     LAPSED = "its gate has lapsed"
     OWN_TIME = "waits for a begin time of its owner"
     TAKEN = "opened or changed by its owner: left to Slurm from now on"
+
+    @property
+    def has_placement(self) -> bool:
+        """Whether a job of this status counts as holding the nodes of its placement, on which it has not started.
+
+        An overdue job may start before its placement is taken back, so it counts for one cycle more.
+        """
+        return self is Status.PLACED or self is Status.OVERDUE
 
 
 def status_of(job: ObservedJob, now_s: float, place_timeout_s: float) -> Status:
@@ -116,8 +123,3 @@ def waits_for_others(job: ObservedJob) -> bool:
     (seen), and the gate may have been renewed just now.
     """
     return job.waits_for_others or job.reason.startswith(_DEPENDENCY)
-
-
-def statuses(jobs: Sequence[ObservedJob], now_s: float, place_timeout_s: float) -> dict[int, Status]:
-    """The status of each of these jobs, by job id."""
-    return {job.id: status_of(job, now_s, place_timeout_s) for job in jobs}

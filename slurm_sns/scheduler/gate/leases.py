@@ -9,10 +9,10 @@ No gate stands later than the last moment at which the job can still meet its de
 the owner asked for stays there until that time is near.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import ceil, floor, inf
-from typing import NamedTuple
 
 from slurm_sns.scheduler.gate.job_status import Status, own_begin_s
 from slurm_sns.scheduler.observation import EMPTY_QUEUE, DatabaseQueue, ObservedJob
@@ -66,13 +66,6 @@ class Leases:
         return self.first_s
 
 
-class Renewal(NamedTuple):
-    """A gate to be moved."""
-
-    job_id: int
-    gate_s: int
-
-
 def leases(heartbeat_timeout_s: float, gate_lease_s: float, gated_jobs: int) -> Leases:
     """The leases while there are so many gated jobs; `gate_lease_s` is the setting, two hours by default."""
     first_s = first_lease_s(heartbeat_timeout_s)
@@ -121,9 +114,10 @@ def renewals(
     lease: Leases,
     interval_s: float,
     queue: DatabaseQueue = EMPTY_QUEUE,
-) -> tuple[Renewal, ...]:
-    """The gates to renew now, in this order: lapsed ones in the order of `jobs` (the queue's), then the next to lapse.
+) -> list[tuple[ObservedJob, int]]:
+    """The jobs whose gates are renewed now, each with its new gate.
 
+    First come the lapsed ones in the order of `jobs` (the queue's), then the next to lapse.
     `interval_s` is the time since the last call, which sets how many are renewed: at least one of each kind. A lapsed
     gate for which `next_gate_s` is None is not among them: the job has opened in time for its deadline.
     """
@@ -141,26 +135,15 @@ def renewals(
     if queue.length > MOST_OF_QUEUE * queue.most:
         routine = [job for job in routine if job.begin_s - now_s <= LAPSES_SOON_S]
         lease = replace(lease, is_spread=False)  # a whole lease each: nearly half as many renewals
-    first = [*lapsed, *sorted(urgent, key=_by_gate)]
-    return (
-        *_renewed(first, now_s, lease, _most(MOST_URGENT_PER_S, interval_s)),
-        *_renewed(sorted(routine, key=_by_gate), now_s, lease, _most(MOST_PER_S, interval_s)),
-    )
-
-
-def _renewed(jobs: Sequence[ObservedJob], now_s: float, lease: Leases, most: int) -> list[Renewal]:
-    found: list[Renewal] = []
-    for job in jobs:
-        if len(found) == most:
-            break
-        gate_s = next_gate_s(job, now_s, lease)
-        if gate_s is not None:
-            found.append(Renewal(job.id, gate_s))
+    found: list[tuple[ObservedJob, int]] = []
+    for due, per_s in (
+        ([*lapsed, *sorted(urgent, key=_by_gate)], MOST_URGENT_PER_S),
+        (sorted(routine, key=_by_gate), MOST_PER_S),
+    ):
+        gates = ((job, next_gate_s(job, now_s, lease)) for job in due)
+        most = max(1, floor(per_s * min(interval_s, MOST_INTERVAL_S)))
+        found += islice(((job, gate_s) for job, gate_s in gates if gate_s is not None), most)
     return found
-
-
-def _most(per_s: int, interval_s: float) -> int:
-    return max(1, floor(per_s * min(interval_s, MOST_INTERVAL_S)))
 
 
 def _by_gate(job: ObservedJob) -> tuple[int, int]:

@@ -4,15 +4,15 @@ It needs the jobs alone, no nodes. Pure: the same jobs, tries and moment give th
 snapshot.situation.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.scheduler.gate.arrays import busy_tasks, within_limits
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES, Try, pause, still_meant, waiting_for_limits
-from slurm_sns.scheduler.gate.job_status import Status, is_held, own_begin_s, statuses, waits_for_others
-from slurm_sns.scheduler.gate.leases import Leases, Renewal, leases, next_gate_s, renewals
+from slurm_sns.scheduler.gate.job_status import Status, is_held, own_begin_s, status_of, waits_for_others
+from slurm_sns.scheduler.gate.leases import Leases, leases, next_gate_s
 from slurm_sns.scheduler.gate.orders import GateOrder, follow_up, free, renew
-from slurm_sns.scheduler.observation import DatabaseQueue, JobState, ObservedJob
+from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.submit.judge import ADVISE
 
@@ -47,13 +47,6 @@ class Survey:
     rooms: Mapping[int, int] = field(default_factory=dict)
     tries: Mapping[int, Try] = field(default_factory=dict)
 
-    def renewals(
-        self, jobs: Iterable[ObservedJob], now_s: float, interval_s: float, queue: DatabaseQueue
-    ) -> tuple[Renewal, ...]:
-        """The gates of these jobs to renew now, the most urgent first (leases.renewals)."""
-        known = ((job, self.statuses[job.id]) for job in jobs)
-        return renewals(known, now_s, self.lease, interval_s, queue)
-
 
 def survey(
     jobs: Sequence[ObservedJob],
@@ -72,16 +65,16 @@ def survey(
     for the end of its pause, if its array's limit leaves no room, or if its owner has met a limit.
     """
     jobs = [replace(job, pinned_to=()) if job.id in refused else job for job in jobs]
-    status_of = statuses(jobs, now_s, settings.place_timeout_s)
-    tries = still_meant(tries, jobs, status_of)
-    gated = sum(status is Status.GATED for status in status_of.values())
+    statuses = {job.id: status_of(job, now_s, settings.place_timeout_s) for job in jobs}
+    tries = still_meant(tries, jobs, statuses)
+    gated = sum(status is Status.GATED for status in statuses.values())
     lease = leases(settings.heartbeat_timeout_s, settings.gate_lease_s, gated)
     follow_ups: list[tuple[GateOrder, str]] = []
     ours: dict[int, ObservedJob] = {}
     wanted: list[ObservedJob] = []
     blocked: dict[int, str] = {}
     for job in jobs:
-        status = status_of[job.id]
+        status = statuses[job.id]
         if job.id in asked and status is not Status.RUNNING:
             order, why = free(job, ASKED, now_s), "left to Slurm, as its owner asked"
         else:
@@ -101,13 +94,13 @@ def survey(
                 wanted.append(job)
         elif status in _UNPLANNED or (status is Status.GATED and order is not None):
             blocked[job.id] = why or status.value
-    rooms, beyond = within_limits(wanted, busy_tasks(jobs, status_of), now_s)
+    rooms, beyond = within_limits(wanted, busy_tasks(jobs, statuses), now_s)
     blocked |= beyond
     wanted = [job for job in wanted if job.id not in blocked]
-    placed = {job_id for job_id, status in status_of.items() if status in (Status.PLACED, Status.OVERDUE)}
+    placed = {job_id for job_id, status in statuses.items() if status.has_placement}
     blocked |= waiting_for_limits(wanted, jobs, placed, tries, now_s=now_s, longest_s=settings.backoff_max_s)
     return Survey(
-        status_of,
+        statuses,
         lease,
         tuple(follow_ups),
         ours,

@@ -80,18 +80,8 @@ def count_closids(observation: Observation, closids: Mapping[str, int]) -> Obser
     return replace(observation, nodes=tuple(nodes))
 
 
-_PLACED = frozenset({Status.PLACED, Status.OVERDUE})
-
 #: A placed job, with what it will take on each of its nodes.
 Placed = tuple[ObservedJob, Mapping[str, Resources]]
-
-
-def occupies_placement(status: Status) -> bool:
-    """Whether a job of this status counts as holding the nodes of its placement.
-
-    An overdue job may start before its placement is taken back, so it counts for one cycle more.
-    """
-    return status in _PLACED
 
 
 def completing_jobs(jobs: Iterable[ObservedJob]) -> dict[str, int]:
@@ -124,7 +114,7 @@ def placed_jobs(observation: Observation, statuses: Mapping[int, Status]) -> lis
     by_name = {node.name: node for node in observation.nodes}
     found: list[Placed] = []
     for job in observation.jobs:
-        if occupies_placement(statuses[job.id]):
+        if statuses[job.id].has_placement:
             pinned = [by_name[name] for name in job.pinned_to if name in by_name]
             demand = placed_demand(job, pinned) if pinned else NOTHING
             taken = {node.name: Resources(*map(min, demand, node.capacity)) for node in pinned}

@@ -13,6 +13,7 @@ with the same partitions and QOS share one answer.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Job, Seconds
@@ -96,15 +97,11 @@ def _by_tier(observation: Observation) -> dict[str, str]:
 
 def _above_the_lowest(partitions: list[ObservedPartition]) -> dict[str, str]:
     """Of partitions that share a node, those above the lowest one whose jobs may be preempted; with the reason."""
-    lowest = min((each for each in partitions if each.preempt_mode != "OFF"), key=_tier, default=None)
+    lowest = min((each for each in partitions if each.preempt_mode != "OFF"), key=attrgetter("tier"), default=None)
     if lowest is None:
         return {}
     higher = f"has a higher PriorityTier than {lowest.name} on the same nodes"
     return {each.name: f"partition {each.name} {higher}" for each in partitions if each.tier > lowest.tier}
-
-
-def _tier(partition: ObservedPartition) -> int:
-    return partition.tier
 
 
 def order_key(

@@ -28,7 +28,6 @@ from slurm_sns.scheduler.snapshot.free_nodes import (
     count_closids,
     free_nodes,
     job_pools,
-    occupies_placement,
     placed_jobs,
     releases,
     unavailable_nodes,
@@ -325,7 +324,7 @@ def _is_in_backlog(job: ObservedJob, status: Status, settings: Settings, now_s: 
     """Whether the job waits in Slurm's own queue, and we neither placed it nor plan it."""
     if not waits_in_slurms_queue(job, now_s):  # most jobs of a long queue are gated or run
         return False
-    return not occupies_placement(status) and not is_to_be_planned(job, status, settings)
+    return not status.has_placement and not is_to_be_planned(job, status, settings)
 
 
 def _not_withheld(
@@ -350,7 +349,7 @@ def _projects(observation: Observation, statuses: Mapping[int, Status], settings
     shares = dict(observation.shares) if settings.shares is None else settings.shares
     used: dict[str, Resources] = {}
     for job in observation.jobs:
-        if job.state.occupies_nodes or occupies_placement(statuses[job.id]):
+        if job.state.occupies_nodes or statuses[job.id].has_placement:
             used[job.account] = used.get(job.account, NOTHING).plus(job.occupies)
     return {name: Project(shares.get(name, 1.0), used.get(name, NOTHING)) for name in sorted({*shares, *used})}
 

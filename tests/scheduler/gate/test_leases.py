@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from slurm_sns.scheduler.gate import leases, orders
 from slurm_sns.scheduler.gate.job_status import Status, own_begin_s, status_of
-from slurm_sns.scheduler.gate.leases import DatabaseQueue, Renewal
+from slurm_sns.scheduler.gate.leases import DatabaseQueue
 from slurm_sns.submit.record import Record
 
 LEASE = leases.leases(30, 7200, 100)
@@ -23,7 +23,7 @@ def gated_until(job_id, gate_s, **fields):
 
 def renewed(jobs, interval_s=1.0, queue=leases.EMPTY_QUEUE, now_s=NOW):
     pairs = [(job, status_of(job, now_s, TIMEOUT_S)) for job in jobs]
-    return leases.renewals(pairs, now_s, LEASE, interval_s, queue)
+    return [(job.id, gate_s) for job, gate_s in leases.renewals(pairs, now_s, LEASE, interval_s, queue)]
 
 
 def test_the_first_lease_is_two_heartbeat_timeouts_and_at_least_a_minute():
@@ -83,15 +83,15 @@ def test_no_gate_opens_before_its_owners_begin_time_whatever_the_deadline():
 
 def test_a_gate_at_the_last_moment_before_a_deadline_is_not_renewed_again():
     job = gated_until(7, NOW + 540, deadline_s=NOW + 1200, walltime_s=600)
-    assert renewed([job]) == ()
-    assert renewed([replace(job, deadline_s=NOW + 1300)]) == (Renewal(7, NOW + 640),)
-    assert renewed([gated_until(7, NOW - 5, deadline_s=NOW + 600, walltime_s=600)]) == ()
+    assert renewed([job]) == []
+    assert renewed([replace(job, deadline_s=NOW + 1300)]) == [(7, NOW + 640)]
+    assert renewed([gated_until(7, NOW - 5, deadline_s=NOW + 600, walltime_s=600)]) == []
 
 
 def test_a_gate_is_renewed_below_half_a_lease_also_while_its_job_is_held():
     half = NOW + LEASE.half_s
     jobs = [gated_until(1, half), gated_until(2, half - 1), gated_until(3, half - 2, priority=0, reason="JobHeldUser")]
-    assert [each.job_id for each in renewed(jobs)] == [3, 2]
+    assert [job_id for job_id, _ in renewed(jobs)] == [3, 2]
 
 
 def test_the_owners_begin_time_is_the_gate_unless_it_comes_within_the_first_lease():
@@ -105,21 +105,21 @@ def test_a_gate_at_the_owners_time_is_renewed_when_that_comes_within_half_the_fi
     def until(left_s):
         return job_with(Record(HINTS, gate_s=NOW + left_s, begin_s=NOW + left_s), begin_s=NOW + left_s)
 
-    assert renewed([until(31)]) == ()
-    assert renewed([until(30)]) == ()
-    assert renewed([until(29)]) == (Renewal(7, NOW + 60),)
+    assert renewed([until(31)]) == []
+    assert renewed([until(30)]) == []
+    assert renewed([until(29)]) == [(7, NOW + 60)]
 
 
 def test_a_gate_beside_the_owners_time_is_not_renewed_at_every_look():
     job = job_with(Record(HINTS, gate_s=NOW + 60, begin_s=NOW + 29), begin_s=NOW + 60)
-    assert renewed([job]) == ()
-    assert [each.job_id for each in renewed([job], now_s=NOW + 29)] == [7]
+    assert renewed([job]) == []
+    assert [job_id for job_id, _ in renewed([job], now_s=NOW + 29)] == [7]
 
 
 def test_lapsed_gates_come_first_in_queue_order_then_the_next_to_lapse():
     jobs = [gated_until(1, NOW + 900), gated_until(2, NOW + 40), gated_until(3, NOW - 1), gated_until(4, NOW + 20)]
     jobs += [gated_until(5, NOW - 100), gated_until(6, NOW + 800), gated_until(8, GATE + LEASE.half_s)]
-    assert [each.job_id for each in renewed(jobs)] == [3, 5, 4, 2, 6, 1]
+    assert [job_id for job_id, _ in renewed(jobs)] == [3, 5, 4, 2, 6, 1]
 
 
 @pytest.mark.long
@@ -136,8 +136,8 @@ def test_the_renewals_of_a_second_are_bounded_and_a_long_pause_is_not_made_up_fo
 def test_while_messages_for_slurmdbd_pile_up_only_what_lapses_soon_is_renewed():
     jobs = [gated_until(1, NOW + 601), gated_until(2, NOW + 600), gated_until(3, NOW + 30), gated_until(4, NOW - 1)]
     filling, quiet = DatabaseQueue(2501, 10_000), DatabaseQueue(2500, 10_000)
-    assert [each.job_id for each in renewed(jobs, queue=filling)] == [4, 3, 2]
-    assert [each.job_id for each in renewed(jobs, queue=quiet)] == [4, 3, 2, 1]
+    assert [job_id for job_id, _ in renewed(jobs, queue=filling)] == [4, 3, 2]
+    assert [job_id for job_id, _ in renewed(jobs, queue=quiet)] == [4, 3, 2, 1]
 
 
 @pytest.mark.long
@@ -148,7 +148,7 @@ def test_a_renewed_gate_is_gated_and_not_due_again(job, begin_s):
     assume(status in (Status.GATED, Status.LAPSED))
     found = leases.renewals([(job, status)], NOW, LEASE, 1.0)
     assume(found)
-    order = orders.renew(job, found[0].gate_s, NOW)
+    order = orders.renew(job, found[0][1], NOW)
     after = replace(job, admin_comment=order.admin_comment, begin_s=order.begin_s)
     assert status_of(after, NOW, TIMEOUT_S) is Status.GATED
     assert not leases.is_due(after, after.record, NOW, LEASE)
@@ -177,7 +177,8 @@ class _Day:
         assert all(job.begin_s > now_s for job, _ in self.due.values()), "a gate has lapsed"
         found = leases.renewals(self.due.values(), now_s, self.lease, 1.0, self.queue) if self.due else ()
         self.per_second.append(len(found))
-        for job_id, gate_s in found:
+        for job, gate_s in found:
+            job_id = job.id
             del self.due[job_id]
             self.jobs[job_id] = gated_until(job_id, gate_s)
             heapq.heappush(self.heap, (self._due_s(self.jobs[job_id]), job_id))

@@ -29,9 +29,10 @@ from live import (
 
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES, Try, failed, not_started
 from slurm_sns.scheduler.gate.job_status import Status
+from slurm_sns.scheduler.gate.leases import renewals
 from slurm_sns.scheduler.gate.orders import OPEN, GateOrder, OrderKind
 from slurm_sns.scheduler.gate.survey import survey
-from slurm_sns.scheduler.observation import EMPTY_QUEUE, JobState
+from slurm_sns.scheduler.observation import JobState
 
 ADVISE, OBSERVE = replace(ENFORCE, mode="advise"), replace(ENFORCE, mode="observe")
 
@@ -187,8 +188,8 @@ def test_the_owners_begin_time_becomes_the_gate_and_is_noted() -> None:
 def test_a_job_that_slurm_has_opened_is_renewed_before_it_is_planned() -> None:
     seen = situation(look(job(1, begin_s=0)))
     assert (planned(seen), seen.blocked) == ([], {1: Status.LAPSED.value})
-    (renewal,) = seen.surveyed.renewals(seen.jobs.values(), NOW, 1.0, EMPTY_QUEUE)
-    assert (renewal.job_id, renewal.gate_s > NOW + 3600) == (1, True)
+    ((renewed, gate_s),) = renewals([(seen.jobs[1], seen.statuses[1])], NOW, seen.surveyed.lease, 1.0)
+    assert (renewed.id, gate_s > NOW + 3600) == (1, True)
 
 
 # --- sns release
@@ -294,8 +295,8 @@ def test_whatever_jobs_there_are_each_has_one_status_and_no_more_than_one_order(
     by_id = {each.id: each for each in jobs}
     for order, _ in seen.follow_ups:
         assert by_id[order.job_id].record is not None, "a job without our record is left alone"
-    for renewal in seen.renewals(seen.ours.values(), GATES_NOW, 1.0, EMPTY_QUEUE):
-        assert renewal.gate_s > GATES_NOW
+    known = ((each, seen.statuses[each.id]) for each in seen.ours.values())
+    assert all(gate_s > GATES_NOW for _, gate_s in renewals(known, GATES_NOW, seen.lease, 1.0))
 
 
 def test_no_order_can_name_a_priority_a_nice_value_or_a_hold() -> None:
