@@ -13,16 +13,17 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from queue import SimpleQueue
 
 from slurm_sns.errors import SnsError, Unreachable
-from slurm_sns.log import Log, Outage
+from slurm_sns.log import Outage
 from slurm_sns.model import Action, Plan, Release, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.agent_link import AgentLink
 from slurm_sns.scheduler.answers.view import DecisionRecord, View
 from slurm_sns.scheduler.dispatch.dispatcher import Dispatcher, Sign
-from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests, free_marked
+from slurm_sns.scheduler.dispatch.to_slurm import free_marked
 from slurm_sns.scheduler.history import StoredTries
 from slurm_sns.scheduler.learning.learner import Learner, explored
 from slurm_sns.scheduler.observation import Observation
@@ -31,45 +32,6 @@ from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.situation import Carried, Explorations, Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.wire.values import NodeState
-
-
-class Planner:
-    """Plans by one policy.
-
-    Args:
-        policy: the policy.
-        withhold_limit_s: for how long capacity is withheld for the jobs of one user; None for no limit.
-        log: gets a line for each error of a plan.
-    """
-
-    def __init__(self, policy: Policy, withhold_limit_s: float | None, log: Log) -> None:
-        self._policy, self._withhold_limit_s, self._log = policy, withhold_limit_s, log
-
-    def plan(self, situation: Situation, carried: Carried, now_s: float) -> tuple[Plan, Carried]:
-        """The policy's plan, and what the next cycle needs of it beside what this one `carried`.
-
-        Where no capacity is withheld for a waiting job, its reason to wait says so, and why.
-        """
-        plan = self._only_waiting(self._policy.plan(situation.snapshot), situation)
-        plan = _saying_what_explores(plan, situation.explorations)
-        users = {job.id: job.user_id for job in (*situation.jobs.values(), *situation.tasks.values())}
-        withholding = carried.withholding.after(plan, users, now_s, self._withhold_limit_s)
-        more = {
-            job_id: f"{plan.waiting[job_id]}; no capacity is withheld for it: {why}"
-            for job_id, why in situation.not_withheld.items()
-            if job_id in plan.waiting
-        }
-        plan = replace(plan, waiting={**plan.waiting, **more}) if more else plan
-        return plan, replace(carried, withholding=withholding, history=plan.history)
-
-    def _only_waiting(self, plan: Plan, situation: Situation) -> Plan:
-        """The plan without starts and releases of jobs that do not wait in the snapshot; each is logged as an error."""
-        waiting = {job.id for job in situation.snapshot.waiting}
-        wrong = [each for each in plan.actions if isinstance(each, Start | Release) and each.job_id not in waiting]
-        for action in wrong:
-            name = type(action).__name__
-            self._log(f"error: the plan has a {name} of job {action.job_id}, which does not wait; not sent")
-        return replace(plan, actions=tuple(each for each in plan.actions if each not in wrong)) if wrong else plan
 
 
 def _saying_what_explores(plan: Plan, explorations: Explorations) -> Plan:
@@ -113,8 +75,8 @@ class Scheduler:
     """The scheduler of one cluster. It calls `publish` with a `View` after every cycle.
 
     Where there are agents, `sign` makes the token of a placement's grant; without it no job has a grant. `learner`
-    learns the profiles of programs; None where nothing is learnt. `asked` has the jobs that owners give to Slurm. The
-    policy's history is kept over a restart if `specification` has a form for it.
+    learns the profiles of programs; None where nothing is learnt. `asked` gets the ids of the jobs that owners give to
+    Slurm. The    policy's history is kept over a restart if `specification` has a form for it.
     """
 
     def __init__(
@@ -128,12 +90,12 @@ class Scheduler:
         specification: Specification | None = None,
         sign: Sign | None = None,
         learner: Learner | None = None,
-        asked: ReleaseRequests | None = None,
+        asked: SimpleQueue[frozenset[int]] | None = None,
     ) -> None:
         self._ports, self._settings, self._publish = ports, settings, publish
-        self._asked = asked or ReleaseRequests()
+        self._asked = SimpleQueue[frozenset[int]]() if asked is None else asked
         self._tries = StoredTries(ports.history, ports.clock, ports.log, specification)
-        self._planner = Planner(policy, settings.withhold_limit_s, ports.log)
+        self._policy = policy
         self._carried = Carried(history=self._tries.recalled)
         self._agent_link = AgentLink(ports.agents, learner, spreading)
         self._dispatcher = Dispatcher(ports, settings, self._tries, self._agent_link, sign)
@@ -208,7 +170,7 @@ class Scheduler:
         else:
             self._dispatcher.renew_lapsed(situation)
             notes = self._dispatcher.follow_up(situation)
-            plan, self._carried = self._planner.plan(situation, self._carried, observed_s)
+            plan = self._plan(situation, observed_s)
             self._tries.remember(plan.history)
             if self._settings.mode == "enforce":
                 plan, lost = self._dispatcher.commit(situation, plan, notes)
@@ -254,12 +216,38 @@ class Scheduler:
             carried=self._carried,
             states=states,
             offer=self._agent_link.offer(observation, states, now_s),
-            asked=self._asked.take(),
+            asked=frozenset[int]().union(*(self._asked.get_nowait() for _ in range(self._asked.qsize()))),
             refused=self._dispatcher.refused(observation.jobs),
         )
         self._tries.now = dict(situation.surveyed.tries)
         self._carried = replace(self._carried, backlog=situation.backlog, active=situation.snapshot.active)
         return situation
+
+    def _plan(self, situation: Situation, now_s: float) -> Plan:
+        """The policy's plan, as far as it may be carried out; the next cycle gets what it needs of it.
+
+        Where no capacity is withheld for a waiting job, its reason to wait says so, and why.
+        """
+        plan = self._only_waiting(self._policy.plan(situation.snapshot), situation)
+        plan = _saying_what_explores(plan, situation.explorations)
+        users = {job.id: job.user_id for job in (*situation.jobs.values(), *situation.tasks.values())}
+        withholding = self._carried.withholding.after(plan, users, now_s, self._settings.withhold_limit_s)
+        self._carried = replace(self._carried, withholding=withholding, history=plan.history)
+        more = {
+            job_id: f"{plan.waiting[job_id]}; no capacity is withheld for it: {why}"
+            for job_id, why in situation.not_withheld.items()
+            if job_id in plan.waiting
+        }
+        return replace(plan, waiting={**plan.waiting, **more}) if more else plan
+
+    def _only_waiting(self, plan: Plan, situation: Situation) -> Plan:
+        """The plan without starts and releases of jobs that do not wait in the snapshot; each is logged as an error."""
+        waiting = {job.id for job in situation.snapshot.waiting}
+        wrong = [each for each in plan.actions if isinstance(each, Start | Release) and each.job_id not in waiting]
+        for action in wrong:
+            name = type(action).__name__
+            self._ports.log(f"error: the plan has a {name} of job {action.job_id}, which does not wait; not sent")
+        return replace(plan, actions=tuple(each for each in plan.actions if each not in wrong)) if wrong else plan
 
     def stop(self) -> None:
         """Clean stop: make submissions pass through from now on, and free the jobs that wait for us.

@@ -8,12 +8,14 @@ from typing import Any
 
 from default_settings import SETTINGS
 
-from slurm_sns.model import Resources
+from slurm_sns.model import Alternative, Resources
 from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.gate.orders import BOOST, LEAST_BOOSTED, OPEN, GateOrder
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
+from slurm_sns.scheduler.snapshot.geometry import geometry as geometry_on_kinds
+from slurm_sns.scheduler.snapshot.node_sets import kinds_of
 from slurm_sns.scheduler.snapshot.situation import Carried, Situation, read_situation
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Record
@@ -113,6 +115,11 @@ def situation(
 ) -> Situation:
     known = {each.job_id: each for each in tries}
     return read_situation(observation, known, settings, now_s, carried=Carried(backlog=before), **more)
+
+
+def geometry(of: ObservedJob, nodes) -> Alternative:
+    """The alternative of the job with its own geometry, on some of these nodes."""
+    return geometry_on_kinds(of, kinds_of(nodes))
 
 
 def planned(of: Situation) -> list[int]:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from queue import SimpleQueue
 
 import pytest
 from fake_slurm import FIRST_LEASE_S, Crash, FakeSlurm, Site, Wire
@@ -15,7 +16,6 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.dispatch.dispatcher import MOST_FOLLOW_UPS, MOST_UNBOOSTED
 from slurm_sns.scheduler.dispatch.order_queue import SIGN_OF_LIFE_S
-from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import BOOST
@@ -239,14 +239,14 @@ def test_a_job_that_its_owner_opens_is_slurms_from_then_on(site: Site) -> None:
 
 def test_a_job_that_its_owner_releases_through_the_socket_is_slurms_in_the_next_cycle(site: Site) -> None:
     site.slurm.submit(1, 1)
-    asked = ReleaseRequests()
+    asked = SimpleQueue()
     scheduler = Scheduler(site.ports(), Scripted(Plan(), Plan()), ENFORCE, asked=asked)
     scheduler.cycle()
-    asked.add([1])
+    asked.put(frozenset({1}))
     scheduler.cycle()
     assert [site.slurm.status(each)[2] for each in (1, 2)] == ["opened-by-its-owner", ""]
     assert "job 1: left to Slurm, as its owner asked" in site.log
-    assert asked.take() == frozenset()
+    assert asked.empty()
 
 
 # --- refusals

@@ -26,13 +26,13 @@ def scheduler(
     needs("sns scheduler", CONTROLLER)
     from contextlib import ExitStack
     from dataclasses import replace
+    from queue import SimpleQueue
 
     from slurm_sns import config as configuration
     from slurm_sns.cli.live import parts, process
     from slurm_sns.policies.registry import specification
     from slurm_sns.scheduler.answers.requests import Answers
     from slurm_sns.scheduler.answers.view import RecentCycles
-    from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
     from slurm_sns.scheduler.loop import Scheduler
     from slurm_sns.sockets.unix_socket import ControlSocket
 
@@ -48,7 +48,7 @@ def scheduler(
     process.start_logging(settings.log_level)
     stop = process.StopSignal()
     ports = parts.ports(settings, stop)
-    recent, asked = RecentCycles(), ReleaseRequests()
+    recent, asked = RecentCycles(), SimpleQueue[frozenset[int]]()
     told = parts.settings(settings)
     learner, sign, channel = None, None, ExitStack()
     if found := parts.hub_and_sign(settings, ports.log):

@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from queue import SimpleQueue
 from typing import Any
 
 from slurm_sns.errors import BadInput, SnsError
@@ -17,7 +18,6 @@ from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.answers import pass_through
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
 from slurm_sns.scheduler.answers.view import RecentCycles, Redaction, View, agents_data, whys_unpartitioned
-from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
 from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.job_status import Status, is_held
 from slurm_sns.scheduler.observation import JobState, ObservedJob, ObservedNode
@@ -55,7 +55,7 @@ class Answers:
     """Answers requests from the last cycle's view and the decision record.
 
     `trouble` says what keeps the loop from working now (slurmctld or the store does not answer). It is empty when the
-    loop works.
+    loop works. `asked` tells the loop which jobs their owners give to Slurm.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Answers:
         trouble: Callable[[], str] = str,
         *,
         settings: Settings,
-        asked: ReleaseRequests,
+        asked: SimpleQueue[frozenset[int]],
     ) -> None:
         self._recent, self._asked = recent, asked
         self._trouble = trouble
@@ -96,16 +96,16 @@ class Answers:
             case "queue":
                 return queue(view, only_user)
             case "explain":
-                return self._explain(view, request.get("job_id"), request.get("task"), user_id)
+                return self._explain(view, request.get("job_id"), request.get("task"), only_user)
             case "release":
-                return self._release(view, request.get("job_id"), request.get("task"), user_id)
+                return self._release(view, request.get("job_id"), request.get("task"), only_user)
             case "profile":
                 name, known = request.get("program"), KnownPrograms(view.programs, view.imported, view.learning)
                 return self._summaries.of(known, only_user) if name is None else profile(known, name, only_user)
             case other:
                 raise BadInput(f"command {other!r} is unknown; valid: {', '.join(COMMANDS)}")
 
-    def _explain(self, view: View, asked: object, task: object, user_id: int) -> dict[str, Any]:
+    def _explain(self, view: View, asked: object, task: object, only_user: int | None) -> dict[str, Any]:
         named = _whole("job id", asked)
         job_id, label = named, str(named)
         if task is not None:
@@ -115,10 +115,10 @@ class Answers:
         if not decided and job is not None and job.task is not None:  # placed before Slurm gave it this id
             decided = self._decisions.of_job(task_id(*job.task))
         owner = job.user_id if job is not None else next((each.user_id for each in reversed(decided)), None)
-        if owner is None or (owner != user_id and user_id not in self._admins):
+        if owner is None or only_user not in (None, owner):
             raise BadInput(f"job {label}: no job of yours that Slurm or slurm_sns knows")
         # Slurm reuses job ids after its state was wiped: decisions about another user's job are not shown.
-        decided = [each for each in decided if each.user_id == owner or user_id in self._admins]
+        decided = [each for each in decided if only_user in (None, each.user_id)]
         last_start = next((each for each in reversed(decided) if each.action == "start"), None)
         waits = job is not None and any(each.id == job_id for each in view.situation.snapshot.waiting)
         snapshot, plan = None, Plan()
@@ -127,7 +127,7 @@ class Answers:
             snapshot, plan = view.situation.snapshot, view.plan
         elif last_start is not None:
             snapshot, planned_id = self._decisions.snapshot_of(last_start.cycle_id), last_start.job_id
-        redaction = _redaction(view, None if user_id in self._admins else user_id)
+        redaction = _redaction(view, only_user)
         cycle = None if snapshot is None else self._cycle(snapshot, plan, planned_id)
         return {
             "job_id": job_id,
@@ -143,7 +143,7 @@ class Answers:
             **({} if view.agents is None or job is None else {"learning": redaction.text(_learning(view, job))}),
         }
 
-    def _release(self, view: View, asked: object, task: object, user_id: int) -> dict[str, Any]:
+    def _release(self, view: View, asked: object, task: object, only_user: int | None) -> dict[str, Any]:
         """Let the next cycle leave a job to Slurm, or all waiting tasks of an array, or one that has its own record."""
         number = _whole("job id", asked)
         label = str(number) if task is None else f"{number}_{_whole('task', task)}"
@@ -151,17 +151,17 @@ class Answers:
             job
             for job in view.situation.jobs.values()
             if (number in (job.id, job.array_id) if task is None else job.task == (number, task))
-            and (job.user_id == user_id or user_id in self._admins)
+            and only_user in (None, job.user_id)
         ]
         if not jobs:
             raise BadInput(
                 f"job {label}: no job of yours that waits for slurm_sns"
                 f" (one submitted this moment is seen with the next cycle; a task may be in its array: {number})"
             )
-        waiting = [job.id for job in jobs if job.state is JobState.PENDING]
+        waiting = frozenset(job.id for job in jobs if job.state is JobState.PENDING)
         if not waiting:
             raise BadInput(f"job {label} does not wait any more")
-        self._asked.add(waiting)
+        self._asked.put(waiting)
         return {"label": label, "jobs": len(waiting)}
 
     def _job_of_task(self, view: View, array_id: int, task: int) -> int:

@@ -84,7 +84,10 @@ def grant(start: Start, job: ObservedJob, *, samples: bool = False) -> Grant:
 
 
 class Dispatcher:
-    """Sends follow-ups, plans and renewals; `placed` counts the placements that Slurm has accepted."""
+    """Sends follow-ups, plans and renewals; `placed` counts the placements that Slurm has accepted.
+
+    All but `commit` raise Unreachable if slurmctld does not answer.
+    """
 
     def __init__(
         self, ports: Ports, settings: Settings, tries: StoredTries, agent_link: AgentLink, sign: Sign | None
@@ -129,9 +132,6 @@ class Dispatcher:
         """Gate the jobs again whose gates have lapsed, before anything else: Slurm may start them at any moment.
 
         One that is to be freed is not among them.
-
-        Raises:
-            Unreachable: slurmctld does not answer.
         """
         statuses, followed = situation.statuses, {order.job_id for order, _ in situation.follow_ups}
         jobs = (job for job in situation.jobs.values() if job.id not in followed)
@@ -140,11 +140,7 @@ class Dispatcher:
         self._renew(situation, sorted(lapsed, key=lambda job: (-job.priority, job.submit_s, job.id)))
 
     def renew_others(self, situation: Situation) -> None:
-        """Move the gates that are due, of the jobs that this cycle has not changed: a placed task may be the record.
-
-        Raises:
-            Unreachable: slurmctld does not answer.
-        """
+        """Move the gates that are due, of the jobs that this cycle has not changed: a placed task may be the record."""
         statuses, changed = situation.statuses, self.orders.changed
         self._renew(
             situation,
@@ -165,11 +161,7 @@ class Dispatcher:
                 self._log(f"job {order.job_id}: Slurm refused to move its gate: {refusal}")
 
     def follow_up(self, situation: Situation) -> dict[int, str]:
-        """Send the orders of the state table, users taking turns; return what was done, by job id.
-
-        Raises:
-            Unreachable: slurmctld does not answer.
-        """
+        """Send the orders of the state table, users taking turns; return what was done, by job id."""
         notes: dict[int, str] = {}
         jobs = {job.id: job for job in situation.observed}
         wanted = [each for each in situation.follow_ups if each[0].kind is not OrderKind.UNBOOST]
@@ -186,11 +178,7 @@ class Dispatcher:
         return notes
 
     def unboost(self, situation: Situation) -> None:
-        """Take the boost off jobs that have started.
-
-        Raises:
-            Unreachable: slurmctld does not answer.
-        """
+        """Take the boost off jobs that have started."""
         if not situation.observation.has_boost:
             return
         started = [each for each in situation.follow_ups if each[0].kind is OrderKind.UNBOOST]

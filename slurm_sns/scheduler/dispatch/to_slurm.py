@@ -1,9 +1,8 @@
-"""Gives jobs to Slurm: under the kill switch, on a clean stop, on `sns release`, and for the watchdog.
+"""Gives jobs to Slurm: under the kill switch, on a clean stop, on `sns release --all`, and for the watchdog.
 
 That takes the jobs alone: what is ours on a job stands in its record.
 """
 
-import threading
 from collections.abc import Iterable, Iterator
 
 from slurm_sns.log import Log
@@ -31,23 +30,3 @@ def free_marked(
         else:
             log(f"job {answer.order.job_id}: left to Slurm: {reason}")
             yield answer.order.job_id
-
-
-class ReleaseRequests:
-    """The jobs whose owners have asked to leave them to Slurm. Threads of the socket add them, the loop takes them."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._job_ids: set[int] = set()
-
-    def add(self, job_ids: Iterable[int]) -> None:
-        """Let the next cycle leave these jobs to Slurm."""
-        with self._lock:
-            self._job_ids.update(job_ids)
-
-    def take(self) -> frozenset[int]:
-        """The jobs that were asked for since the last call."""
-        with self._lock:
-            taken = frozenset(self._job_ids)
-            self._job_ids.clear()
-        return taken

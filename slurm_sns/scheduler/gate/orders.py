@@ -14,10 +14,11 @@ would mean "unchanged" (_update_job in job_mgr.c). An array's record is named by
 Slurm would change its running tasks, too.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import islice
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from slurm_sns.errors import Infeasible, Refused, Unreachable
@@ -354,18 +355,12 @@ def round_robin(
 
     The changes of one owner keep their order, so two changes of the same job are never swapped.
     """
-    return list(islice(_each_in_turn(changes, owner), most))
-
-
-def _each_in_turn(changes: Iterable[_Change], owner: Callable[[_Change], Hashable]) -> Iterator[_Change]:
-    waiting: dict[Hashable, list[_Change]] = {}
+    first: dict[Hashable, int] = {}
+    turns: Counter[Hashable] = Counter()
+    in_turn: list[tuple[int, int, _Change]] = []
     for change in changes:
-        waiting.setdefault(owner(change), []).append(change)
-    turns = [iter(each) for each in waiting.values()]
-    while turns:
-        left = []
-        for turn in turns:
-            for change in islice(turn, 1):
-                yield change
-                left.append(turn)
-        turns = left
+        who = owner(change)
+        in_turn.append((turns[who], first.setdefault(who, len(first)), change))
+        turns[who] += 1
+    in_turn.sort(key=itemgetter(0, 1))
+    return [change for _, _, change in in_turn[:most]]

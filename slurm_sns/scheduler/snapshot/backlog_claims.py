@@ -27,6 +27,7 @@ from slurm_sns.scheduler.gate.job_status import is_limit
 from slurm_sns.scheduler.observation import Backfill, JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.free_nodes import Releases
 from slurm_sns.scheduler.snapshot.geometry import geometry
+from slurm_sns.scheduler.snapshot.node_sets import kinds_of
 
 #: Slurm's reason for the first job of a partition's queue; the jobs behind it have the reason Priority.
 FIRST_OF_ITS_QUEUE = "Resources"
@@ -158,7 +159,7 @@ def _soonest(
     for partition in job.partitions:
         nodes = [node for node in configured if partition in node.partitions and _may_use(job, node, free)]
         try:
-            alternative = geometry(job, nodes)
+            alternative = geometry(job, kinds_of(nodes))
         except Infeasible:
             continue
 

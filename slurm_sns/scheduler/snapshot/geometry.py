@@ -18,7 +18,7 @@ from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Request, on_whole_cores
 from slurm_sns.policies.placement.request import compact, holding
 from slurm_sns.scheduler.observation import ObservedJob, ObservedNode
-from slurm_sns.scheduler.snapshot.node_sets import NodeKind, NodeKinds, kinds_of, one_of_equals
+from slurm_sns.scheduler.snapshot.node_sets import NodeKind, NodeKinds, one_of_equals
 
 
 class Extremes(NamedTuple):
@@ -39,21 +39,14 @@ def extremes(nodes: Iterable[ObservedNode | NodeKind]) -> Extremes:
     )
 
 
-def geometry(job: ObservedJob, nodes: Iterable[ObservedNode]) -> Alternative:
-    """The alternative of this job with its own geometry, on some of `nodes`: those that it may ever use, busy or not.
+def geometry(job: ObservedJob, kinds: NodeKinds) -> Alternative:
+    """The alternative of this job with its own geometry, on some nodes of these kinds.
+
+    `kinds` are those of the nodes that the job may ever use, busy or not.
 
     Raises:
         Infeasible: too few nodes could ever hold a part of the job, the job leaves its number of nodes to Slurm, or it
             asks for more nodes than it has tasks.
-    """
-    return geometry_on(job, kinds_of(nodes))
-
-
-def geometry_on(job: ObservedJob, kinds: NodeKinds) -> Alternative:
-    """The same as `geometry`, for nodes that are given by kind.
-
-    Raises:
-        Infeasible: as `geometry`.
     """
     if not kinds:
         raise Infeasible(f"no node in partition {','.join(job.partitions)}")

@@ -20,7 +20,7 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.base import Choice, JobRequest, MakeAlternatives, NodeType, Request, own_geometry
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.observation import ObservedJob
-from slurm_sns.scheduler.snapshot.geometry import extremes, geometry_on, is_fixed, per_node_mb, wants_more_cpus
+from slurm_sns.scheduler.snapshot.geometry import extremes, geometry, is_fixed, per_node_mb, wants_more_cpus
 from slurm_sns.scheduler.snapshot.node_sets import NodeKinds
 from slurm_sns.submit.hints import Hints, asks_for_spreading
 
@@ -86,11 +86,6 @@ class KnownAlternatives:
         self._new[user_id] += 1
 
 
-def unlimited() -> KnownAlternatives:
-    """For a single cycle that no other follows: nothing is put off."""
-    return KnownAlternatives(maxsize)
-
-
 @dataclass(frozen=True, slots=True)
 class SpreadRules:
     """How jobs are spread: how the policy makes their alternatives, and the profiles of the known programs.
@@ -113,7 +108,7 @@ class Spreader:
 
     def __init__(self, spreading: SpreadRules) -> None:
         self._spreading = spreading
-        self._known = spreading.known or unlimited()
+        self._known = spreading.known or KnownAlternatives(maxsize)  # a single cycle puts nothing off
         self._known.begin_cycle()
 
     def choice(self, job: ObservedJob, kinds: NodeKinds) -> Choice:
@@ -130,29 +125,20 @@ class Spreader:
             (_asked(job), program, kinds),
             self._spreading.programs.get(program),
             job.user_id,
-            lambda: self._choice_or_never(job, hints, program, kinds),
+            lambda: self._choice(job, hints, program, kinds),
         )
         if isinstance(found, Infeasible):
             raise Infeasible(str(found))
         return found
 
-    def _choice_or_never(
-        self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds
-    ) -> Choice | Infeasible:
+    def _choice(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Choice | Infeasible:
         try:
-            return self._choice(job, hints, program, kinds)
+            own = replace(geometry(job, kinds), exclusive=job.wants_empty_nodes)
+            asked = None if hints is None or keeps_geometry(job) else request(job, hints, kinds)
+            of_job = JobRequest(own, asked, self._spreading.programs.get(program), program)
+            return self._spreading.alternatives(of_job, types_of(kinds))
         except Infeasible as never:
             return Infeasible(str(never))  # without its traceback, which would keep the whole observation in memory
-
-    def _choice(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Choice:
-        own = replace(geometry_on(job, kinds), exclusive=job.wants_empty_nodes)
-        asked = JobRequest(
-            own,
-            None if hints is None or keeps_geometry(job) else request(job, hints, kinds),
-            self._spreading.programs.get(program),
-            program,
-        )
-        return self._spreading.alternatives(asked, types_of(kinds))
 
 
 def keeps_geometry(job: ObservedJob) -> bool:

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -38,7 +39,6 @@ from slurm_sns.policies.spread_n_share.profile_reading import programs_of
 from slurm_sns.scheduler.answers import profiles as profile_answers
 from slurm_sns.scheduler.answers.requests import Answers
 from slurm_sns.scheduler.answers.view import RecentCycles, Redaction, View
-from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.scheduler.ports import Decision
 from slurm_sns.task_ids import task_id
@@ -75,7 +75,7 @@ def answers(of: View | None, recorded=None, asked=None) -> Answers:
         recent.publish(of)
     settings = ENFORCE if of is None else replace(ENFORCE, mode=of.mode)
     admins = frozenset({0, ADMIN})
-    of_jobs, asked = recorded or Recorded(), asked or ReleaseRequests()
+    of_jobs, asked = recorded or Recorded(), asked or SimpleQueue()
     return Answers(recent, of_jobs, max_jobs(PARAMETERS), admins, lambda: "store away", settings=settings, asked=asked)
 
 
@@ -355,11 +355,12 @@ def test_status_counts_the_gates_and_says_which_one_opens_next() -> None:
 
 def release(*jobs, user: int, **named) -> tuple[object, frozenset[int]]:
     """The answer, or what is wrong, and the jobs that the next cycle gives to Slurm."""
-    asked = ReleaseRequests()
+    asked = SimpleQueue()
     try:
-        return ask(view(*jobs), "release", user, asked=asked, **named), asked.take()
+        return ask(view(*jobs), "release", user, asked=asked, **named), asked.get_nowait()
     except BadInput as problem:
-        return str(problem), asked.take()
+        assert asked.empty()
+        return str(problem), frozenset()
 
 
 @pytest.mark.parametrize("user", [ALICE, ADMIN, 0])

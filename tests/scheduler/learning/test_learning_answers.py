@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from queue import SimpleQueue
 
 import pytest
 from emulated import RULES, Cluster, cluster
@@ -13,7 +14,6 @@ from slurm_sns.errors import BadInput
 from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.scheduler.answers.requests import Answers
 from slurm_sns.scheduler.answers.view import RecentCycles, agents_data, whys_unpartitioned
-from slurm_sns.scheduler.dispatch.to_slurm import ReleaseRequests
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.wire.values import JobThere, NodeFacts, NodeState, RunId
 
@@ -31,7 +31,7 @@ def ask(site: Cluster, command: str, user_id: int = ADMIN, **more):
     recent = RecentCycles()
     recent.publish(site.site.views[-1])
     answers = Answers(
-        recent, site.site.decisions, spread_n_share(), frozenset({ADMIN}), settings=ENFORCE, asked=ReleaseRequests()
+        recent, site.site.decisions, spread_n_share(), frozenset({ADMIN}), settings=ENFORCE, asked=SimpleQueue()
     )
     return json.loads(json.dumps(answers.answer({"command": command, **more}, user_id)))
 

@@ -1,11 +1,11 @@
 """What jobs ask of each node, as pyslurm was seen to show them (Slurm 26.05.5, nodes of 28 cores)."""
 
 import pytest
-from live import FOREIGN, job, node, pinned
+from live import FOREIGN, geometry, job, node, pinned
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Alternative, Resources
-from slurm_sns.scheduler.snapshot.geometry import geometry, is_fixed, placed_demand
+from slurm_sns.scheduler.snapshot.geometry import is_fixed, placed_demand
 
 NODES = tuple(node(f"c{number}") for number in range(1, 5))
 FIXED = "fixed"

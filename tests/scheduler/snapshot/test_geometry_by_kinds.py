@@ -16,7 +16,7 @@ from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Request
 from slurm_sns.policies.placement.request import compact
 from slurm_sns.scheduler.observation import ObservedJob, ObservedNode
-from slurm_sns.scheduler.snapshot.geometry import demand, extremes, geometry, geometry_on, wants_more_cpus
+from slurm_sns.scheduler.snapshot.geometry import demand, extremes, geometry, wants_more_cpus
 from slurm_sns.scheduler.snapshot.node_sets import NodeKind, kinds_of
 from slurm_sns.scheduler.snapshot.spreading import request
 from slurm_sns.submit.hints import Hints
@@ -35,7 +35,7 @@ def by_every_number_of_nodes(job: ObservedJob, nodes: list[ObservedNode]) -> Alt
 
 def by_kinds(job: ObservedJob, nodes: list[ObservedNode]) -> Alternative | None:
     try:
-        return geometry(job, nodes)
+        return geometry(job, kinds_of(nodes))
     except Infeasible:
         return None
 
@@ -145,10 +145,10 @@ def test_the_number_of_nodes_costs_nothing() -> None:
     number = 10**12
     nodes = (NodeKind(Resources(4, 4000), 1, number), NodeKind(Resources(2, 9000), 1, number))
     asked = job(1, tasks=4 * number - 1, cpus=1, nodes_max=None, memory_per_cpu_mb=1500)
-    way = geometry_on(asked, nodes)
+    way = geometry(asked, nodes)
     assert (way.nodes, way.tasks_per_node) == (2 * number, 2)
     with pytest.raises(Infeasible, match=f"{2 * number} nodes, the largest with 4 cores and 4000 MiB"):
-        geometry_on(replace(asked, tasks=10**14), nodes)
+        geometry(replace(asked, tasks=10**14), nodes)
 
 
 def test_nodes_are_alike_by_capacity_and_threads_whatever_runs_on_them() -> None:
