@@ -105,10 +105,7 @@ def report_of(text: str) -> RunReport:
 
 
 def _readable(
-    rows: Iterable[RowMapping],
-    read: Callable[[str], _Value],
-    name: Callable[[RowMapping], str],
-    damaged: list[str],
+    rows: Iterable[RowMapping], read: Callable[[str], _Value], name: Callable[[RowMapping], str], damaged: list[str]
 ) -> Iterator[tuple[RowMapping, _Value]]:
     """The rows with what their contents say; adds a line to `damaged` for each one that cannot be read."""
     for row in rows:

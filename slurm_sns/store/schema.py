@@ -1,17 +1,6 @@
 """The tables of the database. A change here, or in what a column holds, counts VERSION up."""
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Float,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-)
+from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, LargeBinary, MetaData, String, Table, Text
 from sqlalchemy.dialects.mysql import LONGTEXT
 
 #: The version of the tables. Before the first release a database of another version is refused, not upgraded.

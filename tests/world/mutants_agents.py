@@ -13,7 +13,7 @@ from slurm_sns.scheduler import agent_link as active_runs
 from slurm_sns.scheduler.learning import conclusions as concluding
 from slurm_sns.scheduler.learning import exploration as exploring_jobs
 from slurm_sns.scheduler.learning import learner
-from slurm_sns.scheduler.learning.values import LearningRules
+from slurm_sns.scheduler.learning.values import LearningRules, LearningState
 from slurm_sns.sockets import agent_hub
 from slurm_sns.wire import grants
 
@@ -163,7 +163,7 @@ def report_acknowledged_before_it_is_stored() -> Iterator[None]:
     conclude = learner.Learner.conclude
 
     def early(self: Any, *given: Any) -> None:
-        self._acknowledge(self._agents.reports())
+        self._agents.acknowledge([report.key for report in self._agents.reports()])
         conclude(self, *given)
 
     with patch.object(learner.Learner, "conclude", early):
@@ -209,13 +209,13 @@ def report_key_ignored() -> Iterator[None]:
 @mutant
 def run_not_forgotten() -> Iterator[None]:
     """The store keeps a run that was learnt from."""
-    result = concluding.Conclusion.result
+    after = LearningState.after
 
-    def keeping(self: Any) -> Any:
-        state, changes = result(self)
-        return replace(state, runs={**self._state.runs, **state.runs}, reports=self._state.reports), changes
+    def keeping(self: Any, changes: Any) -> Any:
+        state = after(self, changes)
+        return replace(state, runs={**self.runs, **state.runs}, reports=self.reports)
 
-    with patch.object(concluding.Conclusion, "result", keeping):
+    with patch.object(LearningState, "after", keeping):
         yield
 
 

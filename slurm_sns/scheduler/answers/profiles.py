@@ -16,7 +16,7 @@ from slurm_sns.policies.spread_n_share.learning import Key
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.policies.spread_n_share.profile_reading import data_of
 from slurm_sns.scheduler.learning.learner import serves
-from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState, Learnt, RunToLearn
+from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState, Learnt
 from slurm_sns.submit.hints import is_program
 
 NO_PROGRAMS: Mapping[str, Program] = {}
@@ -59,8 +59,27 @@ class KnownPrograms:
                 yield name
 
     def _data(self, key: Key, user_id: int | None) -> dict[str, Any]:
-        learnt = self._learning.learnt.get(key)
-        return learnt_data(learnt, self._source(key, learnt), self._exploring.get(key), user_id)
+        """What is learnt of one (program, processes).
+
+        Of the exploring run of now, other users than its owner (`user_id`; None: an admin) get no job id.
+        """
+        learnt, exploring = self._learning.learnt.get(key), self._exploring.get(key)
+        known = None if learnt is None else learnt.known
+        return {
+            "serves": self._source(key, learnt),
+            "is_explored": known is not None and known.is_explored,
+            "strange_runs": 0 if known is None else known.strange,
+            "given_up": {} if learnt is None else {scale: each.runs for scale, each in sorted(learnt.failures.items())},
+            "exploring": None
+            if exploring is None or exploring.step is None
+            else {
+                "job_id": exploring.run.job_id if user_id in (None, exploring.user_id) else None,
+                "scale": exploring.step.scale,
+                "samples": exploring.step.samples,
+            },
+            "measured": [] if known is None else _scales_data(known.current),
+            "re_measurement": None if known is None or known.renewal is None else _scales_data(known.renewal),
+        }
 
     def _source(self, key: Key, learnt: Learnt | None) -> str | None:
         """Which profile jobs run by: `measured`, `imported` or None."""
@@ -68,31 +87,6 @@ class KnownPrograms:
         if learnt is not None and serves(learnt.known, imported) and learnt.known.profile() is not None:
             return "measured"
         return "imported" if imported is not None and imported.at(key[1]) else None
-
-
-def learnt_data(
-    learnt: Learnt | None, source: str | None, exploring: RunToLearn | None, user_id: int | None
-) -> dict[str, Any]:
-    """What is learnt of one (program, processes). `source` is the profile that jobs run by.
-
-    `exploring` is the exploring run of now; other users than its owner (`user_id`; None: an admin) get no job id.
-    """
-    known = None if learnt is None else learnt.known
-    return {
-        "serves": source,
-        "is_explored": known is not None and known.is_explored,
-        "strange_runs": 0 if known is None else known.strange,
-        "given_up": {} if learnt is None else {scale: each.runs for scale, each in sorted(learnt.failures.items())},
-        "exploring": None
-        if exploring is None or exploring.step is None
-        else {
-            "job_id": exploring.run.job_id if user_id in (None, exploring.user_id) else None,
-            "scale": exploring.step.scale,
-            "samples": exploring.step.samples,
-        },
-        "measured": [] if known is None else _scales_data(known.current),
-        "re_measurement": None if known is None or known.renewal is None else _scales_data(known.renewal),
-    }
 
 
 def _scales_data(scales: Scales) -> list[dict[str, Any]]:

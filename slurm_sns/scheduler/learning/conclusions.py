@@ -157,7 +157,7 @@ def may_explore(learnt: Learnt | None, scale: int, now_s: float) -> bool:
 
 
 class Conclusion:
-    """The state after one moment: its reports are taken, runs are followed, re-measurements begin.
+    """The changes of one moment: reports are taken, runs are followed, re-measurements begin.
 
     `serving` are the profiles that jobs run by.
     """
@@ -283,31 +283,18 @@ class Conclusion:
                 renewed = replace(before, known=before.known.renewed(), failures={})
                 self._learnt[key] = replace(renewed, renewed_s=self._now_s, renewed_by=job_id)
 
-    def result(self) -> tuple[LearningState, LearningChanges]:
-        """The state now, and what has changed."""
+    def changes(self) -> LearningChanges:
+        """What has changed."""
         gone = set(self._gone)
-        changed = tuple(run for key, run in self._runs.items() if key not in gone)
-        new = tuple(each for key, by_node in self._reports.items() if key not in gone for each in by_node.values())
-        learnt = {**self._state.learnt, **self._learnt}
-        forgotten = _beyond_the_limit(learnt)
-        changes = LearningChanges(
+        forgotten = _beyond_the_limit({**self._state.learnt, **self._learnt})
+        return LearningChanges(
             {key: each for key, each in self._learnt.items() if key not in forgotten},
             tuple(sorted(key for key in forgotten if key in self._state.learnt)),
-            changed,
+            tuple(run for key, run in self._runs.items() if key not in gone),
             tuple(self._gone),
-            new,
+            tuple(each for key, by_node in self._reports.items() if key not in gone for each in by_node.values()),
             tuple(self._said),
         )
-        if not changes:
-            return self._state, changes
-        runs = {key: self._runs.get(key, run) for key, run in self._state.runs.items() if key not in gone}
-        reports = {key: self._reports_of(run) for key, run in runs.items()}
-        is_learnt = bool(changes.learnt or changes.forgotten)
-        return LearningState(
-            {key: each for key, each in learnt.items() if key not in forgotten} if is_learnt else self._state.learnt,
-            runs,
-            {key: each for key, each in reports.items() if each},
-        ), changes
 
 
 def _may_renew(learnt: Learnt, job_id: int, now_s: float) -> bool:

@@ -6,8 +6,9 @@ number of different jobs is looked at in a cycle, from the head of the queue, so
 What is put off depends on counts alone, never on the clock.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.model import Job, Node, Resources
@@ -17,11 +18,7 @@ from slurm_sns.policies.spread_n_share.evidence import KnownEvidence
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
 from slurm_sns.policies.spread_n_share.learning import Key, LearnableJob, Learning
 from slurm_sns.scheduler.learning.conclusions import may_explore
-from slurm_sns.scheduler.learning.values import (
-    LearningRules,
-    LearningState,
-    Learnt,
-)
+from slurm_sns.scheduler.learning.values import LearningRules, LearningState, Learnt
 from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.snapshot.eligibility import Eligibility
 from slurm_sns.scheduler.snapshot.node_sets import NodeKinds
@@ -33,22 +30,6 @@ from slurm_sns.wire.values import NodeState
 #: The most different (program, request) that are looked at in a cycle. Each takes about 0.5 ms (measured), so all of
 #: them a twentieth of the usual interval, 1 s.
 MOST_LOOKED_AT = 100
-
-
-class _Places:
-    """Which nodes jobs may use, and the empty nodes whose agent can measure."""
-
-    def __init__(self, eligibility: Eligibility, empty: Iterable[Node]) -> None:
-        self.eligibility = eligibility
-        self._empty = tuple(empty)
-        self._known: dict[tuple[Resources, frozenset[str]], int] = {}
-
-    def holding(self, demand: Resources, allowed: frozenset[str]) -> int:
-        """How many of the empty nodes among the allowed ones hold this demand."""
-        key = (demand, allowed)
-        if key not in self._known:
-            self._known[key] = sum(node.name in allowed and demand.within(node.capacity) for node in self._empty)
-        return self._known[key]
 
 
 class LearningExplorer:
@@ -82,8 +63,13 @@ class LearningExplorer:
 
         `jobs` are the observed ones by id, `nodes` those of the snapshot.
         """
-        empty = (node for node in nodes if node.free == node.capacity and node.name in self._able)
-        places = _Places(eligibility, empty)
+        empty = [node for node in nodes if node.free == node.capacity and node.name in self._able]
+
+        @cache
+        def holding(demand: Resources, allowed: frozenset[str]) -> int:
+            """How many of the empty nodes among the allowed ones hold this demand."""
+            return sum(node.name in allowed and demand.within(node.capacity) for node in empty)
+
         found: list[Job] = list(waiting)
         offered: dict[int, ExploringRun] = {}
         not_offered: dict[int, str] = {}
@@ -96,7 +82,7 @@ class LearningExplorer:
             if size not in seen:
                 if len(seen) + len(offered) >= MOST_LOOKED_AT:
                     break
-                offer = self._offer(job, jobs[job.id], wanted, places)
+                offer = self._offer(job, jobs[job.id], wanted, eligibility, holding)
                 if isinstance(offer, ExploringRun):
                     found[place] = replace(
                         job, alternatives=(offer.alternative, *job.alternatives), allowed=offer.allowed
@@ -120,7 +106,14 @@ class LearningExplorer:
         except (Closed, Infeasible):
             return None
 
-    def _offer(self, job: Job, observed: ObservedJob, wanted: LearnableJob, places: _Places) -> ExploringRun | str:
+    def _offer(
+        self,
+        job: Job,
+        observed: ObservedJob,
+        wanted: LearnableJob,
+        eligibility: Eligibility,
+        holding: Callable[[Resources, frozenset[str]], int],
+    ) -> ExploringRun | str:
         """The exploring run of this job, or why there is none; an empty text if nothing is left to explore."""
         known = self._state.learnt.get(wanted.key)
         try:
@@ -140,10 +133,10 @@ class LearningExplorer:
                 f"time, and it would need {first.nodes}"
             )
         try:
-            allowed = places.eligibility.of_first(observed, first, self._able)
+            allowed = eligibility.of_first(observed, first, self._able)
         except (Closed, Infeasible) as why:
             return str(why)
-        fitting = max(0, places.holding(first.demand, allowed) - self._promised)
+        fitting = max(0, holding(first.demand, allowed) - self._promised)
         if fitting < first.nodes:
             return (
                 f"it would need {first.nodes} empty nodes whose agent partitions the cache and measures; "

@@ -66,11 +66,6 @@ class Learner:
         return self._state
 
     @property
-    def rules(self) -> LearningRules:
-        """The rules of the site."""
-        return self._rules
-
-    @property
     def trouble(self) -> str:
         """What keeps learning from going on; empty if nothing does."""
         return self._outage.now
@@ -94,11 +89,10 @@ class Learner:
         conclusion.take(reports)
         conclusion.follow(jobs)
         conclusion.renew(self._wishes(observation, spreading))
-        state, changes = conclusion.result()
+        changes = conclusion.changes()
         if self._save(changes, now_s):
             for line in changes.said:
                 self._log(line)
-            self._state = state
             if reports:  # also those from which nothing can be learnt (any more)
                 self._agents.acknowledge([report.key for report in reports])
 
@@ -125,8 +119,6 @@ class Learner:
         runs = list(_runs(starts, situation, spreading, now_s))
         if not runs or not self._save(LearningChanges(runs=tuple(runs)), now_s):
             return frozenset()
-        known, reports = self._state.runs, self._state.reports
-        self._state = LearningState(self._state.learnt, {**known, **{run.run: run for run in runs}}, reports)
         return frozenset(run.run.job_id for run in runs if run.step is not None and run.step.samples)
 
     def _name_tasks(self, observation: Observation, now_s: float) -> None:
@@ -135,11 +127,9 @@ class Learner:
         if not unnamed:
             return
         ids = {task_id(*job.task): job.id for job in observation.jobs if job.task is not None}
-        names = {run: run._replace(job_id=ids[run.job_id]) for run in unnamed if run.job_id in ids}
-        named = {names.get(run, run): replace(each, run=names.get(run, run)) for run, each in self._state.runs.items()}
-        changes = LearningChanges(runs=tuple(named[run] for run in names.values()), gone=tuple(names))
-        if self._save(changes, now_s):
-            self._state = replace(self._state, runs=named)
+        gone = tuple(run for run in unnamed if run.job_id in ids)
+        named = (replace(self._state.runs[run], run=run._replace(job_id=ids[run.job_id])) for run in gone)
+        self._save(LearningChanges(runs=tuple(named), gone=gone), now_s)
 
     def _wishes(self, observation: Observation, spreading: SpreadRules) -> Iterator[tuple[int, Key]]:
         """The ids of our waiting jobs that ask for a re-measurement, each with what it asks that for."""
@@ -153,6 +143,7 @@ class Learner:
                     yield job.id, key
 
     def _save(self, changes: LearningChanges, now_s: float) -> bool:
+        """Make these changes, in the store and here; False if the store does not take them."""
         if not changes:
             return True
         try:
@@ -161,6 +152,7 @@ class Learner:
             self._outage.met(str(problem), now_s)
             return False
         self._outage.over(now_s)
+        self._state = self._state.after(changes)
         return True
 
 

@@ -142,6 +142,20 @@ class LearningState:
     runs: Mapping[RunId, RunToLearn] = field(default_factory=dict)
     reports: Mapping[RunId, Reports] = field(default_factory=dict)
 
+    def after(self, changes: "LearningChanges") -> "LearningState":
+        """What is kept once these changes are made."""
+        if not changes:
+            return self
+        gone, forgotten, learnt = set(changes.gone), set(changes.forgotten), self.learnt
+        runs = {**self.runs, **{each.run: each for each in changes.runs}}
+        runs = {key: run for key, run in runs.items() if key not in gone}
+        reports = {key: dict(each) for key, each in self.reports.items() if key in runs}
+        for report in changes.reports:
+            reports.setdefault(report.run, {})[report.node] = report
+        if changes.learnt or forgotten:  # else it stays the same object, so that no profile is made again
+            learnt = {key: each for key, each in {**learnt, **changes.learnt}.items() if key not in forgotten}
+        return LearningState(learnt, runs, reports)
+
 
 NOTHING_LEARNT = LearningState()
 

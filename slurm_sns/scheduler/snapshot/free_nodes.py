@@ -198,10 +198,7 @@ def _drawn_unmanaged(observation: Observation, gbps_per_core: float) -> dict[str
 
 
 def active_jobs(
-    observation: Observation,
-    placed: Iterable[Placed],
-    now_s: int,
-    before: Iterable[ActiveJob] = (),
+    observation: Observation, placed: Iterable[Placed], now_s: int, before: Iterable[ActiveJob] = ()
 ) -> tuple[ActiveJob, ...]:
     """Every job that runs, is suspended or is placed and about to start, managed or not; the placed jobs come last.
 

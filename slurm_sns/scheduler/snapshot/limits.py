@@ -59,7 +59,8 @@ class AccountLimits:
         if not left:
             raise Infeasible(reasons[0])
         if NODES in there:
-            left = _on_fewest_nodes(left)
+            fewest = min(alternative.nodes for alternative in left)
+            left = tuple(alternative for alternative in left if alternative.nodes == fewest)
         return choice if len(left) == len(choice.alternatives) else choice._replace(alternatives=left)
 
     def _limited_of(self, job: ObservedJob) -> tuple[Names | None, Names]:
@@ -82,11 +83,6 @@ def _why_not(job: ObservedJob, alternative: Alternative, anywhere: Names | None,
         if tres in there:
             return f"{_CHANGES[tres]}, which is limited"
     return ""
-
-
-def _on_fewest_nodes(alternatives: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
-    fewest = min(alternative.nodes for alternative in alternatives)
-    return tuple(alternative for alternative in alternatives if alternative.nodes == fewest)
 
 
 def _set_by_us(job: ObservedJob, alternative: Alternative) -> Iterator[str]:

@@ -38,7 +38,8 @@ class Preemptors:
         by = rules.type if is_on(rules) else ""
         self._everybody = _why_everybody(rules) if by else ""
         self._partitions = _by_tier(observation) if by == PARTITION_PRIO else {}
-        self._qos = dict(map(_by_list, rules.of_qos or ())) if by == QOS else {}
+        of_qos = (rules.of_qos or ()) if by == QOS else ()
+        self._qos = {name: f"QOS {name} may preempt {', '.join(sorted(preempted))}" for name, preempted in of_qos}
         self._reasons: dict[tuple[tuple[str, ...], str], str] = {}
 
     def reason(self, job: ObservedJob) -> str:
@@ -48,12 +49,10 @@ class Preemptors:
         """
         key = job.partitions, job.qos
         if key not in self._reasons:
-            self._reasons[key] = self._found(*key)
+            names = job.qos.split(",") if job.qos else self._qos
+            found = _first(self._partitions, job.partitions) or _first(self._qos, names)
+            self._reasons[key] = self._everybody or found
         return self._reasons[key]
-
-    def _found(self, partitions: tuple[str, ...], qos: str) -> str:
-        names = qos.split(",") if qos else self._qos
-        return self._everybody or _first(self._partitions, partitions) or _first(self._qos, names)
 
     def in_partition(self, name: str) -> str:
         """Why any job of this partition may preempt others, whatever its QOS; empty where it may not."""
@@ -78,11 +77,6 @@ def _why_everybody(rules: PreemptionRules) -> str:
     if rules.type == QOS and _WITHIN in rules.mode.split(","):
         return f"PreemptMode is {rules.mode}"
     return ""
-
-
-def _by_list(of_qos: tuple[str, frozenset[str]]) -> tuple[str, str]:
-    name, preempted = of_qos
-    return name, f"QOS {name} may preempt {', '.join(sorted(preempted))}"
 
 
 def _by_tier(observation: Observation) -> dict[str, str]:

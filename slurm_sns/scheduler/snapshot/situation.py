@@ -328,10 +328,7 @@ def _is_in_backlog(job: ObservedJob, status: Status, settings: Settings, now_s: 
 
 
 def _not_withheld(
-    waiting: Iterable[Job],
-    jobs: Mapping[int, ObservedJob],
-    tries: Mapping[int, Try],
-    pauses_s: Mapping[int, float],
+    waiting: Iterable[Job], jobs: Mapping[int, ObservedJob], tries: Mapping[int, Try], pauses_s: Mapping[int, float]
 ) -> dict[int, str]:
     """Why no capacity is withheld for jobs that find no place: a limit that they met, or their owner's pause."""
     found: dict[int, str] = {}

@@ -53,7 +53,8 @@ def conclude(state: LearningState, *reports: RunReport, now_s: float = NOW, jobs
     conclusion = Conclusion(state, rules, EXPLORATION, {}, now_s)
     conclusion.take(reports)
     conclusion.follow({job.id: job for job in jobs})
-    return conclusion.result()
+    changes = conclusion.changes()
+    return state.after(changes), changes
 
 
 def learning(*runs: RunToLearn) -> LearningState:
