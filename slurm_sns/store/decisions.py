@@ -1,16 +1,24 @@
-"""The decision record in the database (the Decisions port): the loop writes it, `sns explain` reads it."""
+"""The decision record in the database (the Decisions port): the loop writes it, `sns explain` reads it.
+
+Snapshots are kept as bytes: JSON in zlib. Only our own store uses the format; `schema.VERSION` counts its versions. Two
+things are not written as the snapshot has them: a set of allowed nodes that several jobs share is written once, and the
+history has the form that its policy gives it.
+"""
 
 import json
+import zlib
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
-from slurm_sns import task_ids
+from slurm_sns import task_ids, typed_json
+from slurm_sns.errors import SnsError
 from slurm_sns.model import Plan, Snapshot, Start
 from slurm_sns.policies.base import Explanation, HistoryFormat
+from slurm_sns.scheduler.history import history_of, text_of
 from slurm_sns.scheduler.ports import Decision
-from slurm_sns.store import snapshot_codec
 from slurm_sns.store.database import replace_rows, transaction
 from slurm_sns.store.schema import array_tasks, cycles, decisions
 
@@ -56,7 +64,7 @@ class StoredDecisions:
             "at_s": at_s,
             "chosen": plan.report.chosen,
             "matched": json.dumps(dict(plan.report.matched)),
-            "snapshot": snapshot_codec.pack(snapshot, self._history),
+            "snapshot": pack(snapshot, self._history),
         }
         done = [_start_row(start, explanations.get(start.job_id)) for start in plan.starts]
         again = {job_id: text for job_id, text in notes.items() if job_id in repeated}
@@ -108,7 +116,7 @@ class StoredDecisions:
         """The snapshot that a cycle planned on; None when it is no longer kept."""
         with transaction(self._engine, UNREADABLE) as connection:
             data = connection.execute(select(cycles.c.snapshot).where(cycles.c.id == cycle_id)).scalar()
-        return None if data is None else snapshot_codec.unpack(data, self._history)
+        return None if data is None else unpack(data, self._history)
 
     def _clean(self, now_s: float) -> None:
         with transaction(self._engine, UNWRITABLE) as connection:
@@ -185,3 +193,68 @@ def _start_row(start: Start, explanation: Explanation | None) -> dict[str, Any]:
 def _note_row(job_id: int, text: str) -> dict[str, Any]:
     empty = {"nodes": "", "scale": 1, "exclusive": False, "demand": "{}", "considered": None}
     return {"job_id": job_id, "action": "note", "reason": text, **empty}
+
+
+class _History(NamedTuple):
+    """A policy's history: the name and the version of its form, and its text."""
+
+    # The name, because the recorded cycle may be that of another policy with the same version.
+    name: str
+    version: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A snapshot without its history. `allowed` are the sets of nodes, `allowed_of` the set's index of each job."""
+
+    snapshot: Snapshot
+    history: _History | None
+    allowed: tuple[frozenset[str] | None, ...]
+    allowed_of: tuple[int, ...]
+
+
+_ELSEWHERE = {0: {"snapshot": {"history": True, "waiting": {"__all__": {"allowed"}}}}}
+
+
+def pack(snapshot: Snapshot, form: HistoryFormat | None = None) -> bytes:
+    """The snapshot as bytes. Its history is written in the given form; without a form it is left out.
+
+    Raises:
+        ValueError: the history is not of the form's type, or the snapshot holds a value of another type.
+    """
+    history = None
+    if form is not None and snapshot.history is not None:
+        history = _History(form.type.__name__, form.version, text_of(form, snapshot.history))
+    indices: dict[frozenset[str] | None, int] = {}
+    allowed_of = tuple(indices.setdefault(job.allowed, len(indices)) for job in snapshot.waiting)
+    recorded = _Recorded(snapshot, history, tuple(indices), allowed_of)
+    return zlib.compress(typed_json.written(_Recorded, recorded, exclude=_ELSEWHERE).encode(), level=1)
+
+
+def unpack(data: bytes, form: HistoryFormat | None = None) -> Snapshot:
+    """The snapshot that `pack` wrote.
+
+    Its history is left out if it is damaged, or of another type or version than the form.
+
+    Raises:
+        SnsError: the bytes are damaged.
+    """
+    try:
+        recorded = typed_json.read(_Recorded, zlib.decompress(data))
+        waiting = tuple(
+            replace(job, allowed=recorded.allowed[index])
+            for job, index in zip(recorded.snapshot.waiting, recorded.allowed_of, strict=True)
+        )
+    except (zlib.error, ValueError, IndexError) as problem:
+        raise SnsError(f"a recorded snapshot cannot be read: {problem}") from None
+    return replace(recorded.snapshot, waiting=waiting, history=_history(recorded.history, form))
+
+
+def _history(written: _History | None, form: HistoryFormat | None) -> object | None:
+    if written is None or form is None or (written.name, written.version) != (form.type.__name__, form.version):
+        return None
+    try:
+        return history_of(form, written.text)
+    except ValueError:
+        return None

@@ -24,7 +24,7 @@ from slurm_sns.model import (
     Snapshot,
 )
 from slurm_sns.policies.base import HistoryFormat
-from slurm_sns.store import snapshot_codec
+from slurm_sns.store.decisions import pack, unpack
 
 amounts = st.integers(-(10**6), 10**9)
 names = st.text(max_size=8)
@@ -107,12 +107,12 @@ snapshots = st.builds(
 @pytest.mark.long
 @given(snapshots)
 def test_a_snapshot_comes_back_as_it_was(snapshot: Snapshot) -> None:
-    assert snapshot_codec.unpack(snapshot_codec.pack(snapshot, PASSES), PASSES) == snapshot
+    assert unpack(pack(snapshot, PASSES), PASSES) == snapshot
 
 
 @pytest.mark.parametrize("moment", [3, 3.0, Fraction(3), Fraction(10, 3)])
 def test_a_moment_keeps_its_kind(moment: Seconds) -> None:
-    assert type(snapshot_codec.unpack(snapshot_codec.pack(Snapshot((), (), now_s=moment))).now_s) is type(moment)
+    assert type(unpack(pack(Snapshot((), (), now_s=moment))).now_s) is type(moment)
 
 
 WITH_HISTORY = Snapshot((), (), now_s=5, history=Passes({7: 2}, Fraction(1, 3)))
@@ -121,23 +121,23 @@ WITH_HISTORY = Snapshot((), (), now_s=5, history=Passes({7: 2}, Fraction(1, 3)))
 @pytest.mark.parametrize("form", [None, HistoryFormat(2, Passes), HistoryFormat(1, Moves)])
 def test_the_history_of_another_policy_or_version_is_left_out(form: HistoryFormat | None) -> None:
     without = replace(WITH_HISTORY, history=None)
-    assert snapshot_codec.unpack(snapshot_codec.pack(WITH_HISTORY, PASSES), form) == without
-    assert snapshot_codec.unpack(snapshot_codec.pack(without, PASSES), form) == without
+    assert unpack(pack(WITH_HISTORY, PASSES), form) == without
+    assert unpack(pack(without, PASSES), form) == without
 
 
 def test_a_damaged_history_costs_only_itself() -> None:
-    value = json.loads(zlib.decompress(snapshot_codec.pack(WITH_HISTORY, PASSES)))
+    value = json.loads(zlib.decompress(pack(WITH_HISTORY, PASSES)))
     value[0]["history"][2] = "garbage"
-    assert snapshot_codec.unpack(packed(value), PASSES) == replace(WITH_HISTORY, history=None)
+    assert unpack(packed(value), PASSES) == replace(WITH_HISTORY, history=None)
 
 
 def test_a_policy_without_a_form_has_its_history_left_out() -> None:
-    assert snapshot_codec.unpack(snapshot_codec.pack(WITH_HISTORY), PASSES) == replace(WITH_HISTORY, history=None)
+    assert unpack(pack(WITH_HISTORY), PASSES) == replace(WITH_HISTORY, history=None)
 
 
 def test_what_is_no_value_of_a_snapshot_is_not_packed() -> None:
     with pytest.raises(ValueError, match="object"):
-        snapshot_codec.pack(Snapshot((), (), now_s=object()))
+        pack(Snapshot((), (), now_s=object()))
 
 
 def test_a_snapshot_of_a_large_queue_is_small() -> None:
@@ -146,17 +146,17 @@ def test_a_snapshot_of_a_large_queue_is_small() -> None:
         Job(number, number, (Alternative(1, Resources(4, 8000)),), (0, 0, 0, number), "physics", None, allowed)
         for number in range(10_000)
     )
-    assert len(snapshot_codec.pack(Snapshot((), waiting))) < 300_000
+    assert len(pack(Snapshot((), waiting))) < 300_000
 
 
-GOOD = snapshot_codec.pack(Snapshot((Node("c1", Resources(1, 1), Resources(1, 1)),), ()))
+GOOD = pack(Snapshot((Node("c1", Resources(1, 1), Resources(1, 1)),), ()))
 
 
 def packed(value: object) -> bytes:
     return zlib.compress(json.dumps(value).encode())
 
 
-(EMPTY,) = json.loads(zlib.decompress(snapshot_codec.pack(Snapshot((), (Job(1, 1, ()),)))))
+(EMPTY,) = json.loads(zlib.decompress(pack(Snapshot((), (Job(1, 1, ()),)))))
 SNAPSHOT = EMPTY["snapshot"]
 
 
@@ -195,5 +195,5 @@ def changed(**fields: object) -> bytes:
 )
 def test_a_damaged_snapshot_is_an_error_of_ours(damaged: bytes) -> None:
     with pytest.raises(SnsError, match="a recorded snapshot cannot be read") as problem:
-        snapshot_codec.unpack(damaged, PASSES)
+        unpack(damaged, PASSES)
     assert "\n" not in str(problem.value)
