@@ -22,12 +22,16 @@ MAX_NODES = 65_536  # Slurm's own limit, MAX_SLURM_NODES
 MAX_SHARE = 1_000_000_000  # shares may be on any scale; beyond this their ratios lose digits
 
 
+def _invalid(words: str) -> PydanticCustomError:
+    return PydanticCustomError("grammar", "{words}", {"words": words})
+
+
 def _text(pattern: str, words: str, longest: int = 256) -> Callable[[str], str]:
     compiled = re.compile(pattern)
 
     def check(text: str) -> str:
         if len(text) > longest or not compiled.fullmatch(text):
-            raise PydanticCustomError("grammar", "{words}", {"words": words})
+            raise _invalid(words)
         return text
 
     return check
@@ -106,7 +110,7 @@ def _node_list(text: str) -> str:
     try:
         node_names(text)
     except ValueError as problem:
-        raise PydanticCustomError("grammar", "{words}", {"words": str(problem)}) from None
+        raise _invalid(str(problem)) from None
     return text
 
 
@@ -127,8 +131,7 @@ def _program_template(text: str) -> str:
     """Check the template of a program's key: fields that are filled in, and the characters of a program's name."""
     left = re.sub("|".join(map(re.escape, _PROGRAM_FIELDS)), "", text)
     if not 1 <= len(text) <= 64 or re.fullmatch(r"[A-Za-z0-9._+-]*", left) is None:
-        words = f"1 to 64 of the characters A-Z a-z 0-9 . _ + - and {', '.join(_PROGRAM_FIELDS)}"
-        raise PydanticCustomError("grammar", "{words}", {"words": words})
+        raise _invalid(f"1 to 64 of the characters A-Z a-z 0-9 . _ + - and {', '.join(_PROGRAM_FIELDS)}")
     return text
 
 
@@ -141,8 +144,7 @@ def _policy_name(name: str) -> str:
     """Check the name of a policy that may place jobs on a cluster."""
     if name not in _POLICIES:
         why = f" ({name} is for sns simulate only)" if name in REGISTRY else ""
-        words = f"one of {', '.join(_POLICIES)}{why}"
-        raise PydanticCustomError("grammar", "{words}", {"words": words})
+        raise _invalid(f"one of {', '.join(_POLICIES)}{why}")
     return name
 
 
@@ -162,7 +164,7 @@ def _shares(value: Any) -> Mapping[str, float] | Literal["slurm"]:
     if value == "slurm":
         return "slurm"
     if not isinstance(value, Mapping) or not all(_is_share(*item) for item in value.items()):
-        raise PydanticCustomError("grammar", "{words}", {"words": _SHARES})
+        raise _invalid(_SHARES)
     return {account: float(share) for account, share in value.items()}
 
 

@@ -254,14 +254,12 @@ class Scheduler:
 
         If the heartbeat cannot be made stale, as on a full disk, the jobs are freed all the same.
         """
-        for step in (self._ports.heartbeat.stop, self._free_at_stop):
+        ports = self._ports
+        for step in (ports.heartbeat.stop, lambda: self._free(ports.state.observe(), "clean stop", shows_life=False)):
             try:
                 step()
             except SnsError as problem:
-                self._ports.log(f"{problem}; the watchdog will free what is gated, or its gate opens by itself")
-
-    def _free_at_stop(self) -> None:
-        self._free(self._ports.state.observe(), "clean stop", shows_life=False)
+                ports.log(f"{problem}; the watchdog will free what is gated, or its gate opens by itself")
 
     def _free(self, observation: Observation, reason: str, *, shows_life: bool = True) -> None:
         """Free every marked job that waits. After a clean stop the heartbeat must stay stale."""

@@ -123,7 +123,6 @@ def _with(hints: Hints, key: str, value: str, shown: str, heuristics: Sequence[s
         return replace(hints, **said)
     if not value:
         raise BadInput(say("missing", {"key": shown, "example": VALUED[key]}))
-    wrong = {"key": shown, "value": quote(value), "valid": ", ".join(heuristics)}
     if key == "alpha" and is_alpha(value):
         return replace(hints, alpha=float(value))
     if key == "program" and is_program(value):
@@ -132,7 +131,7 @@ def _with(hints: Hints, key: str, value: str, shown: str, heuristics: Sequence[s
         return replace(hints, max_scale=int(value))
     if key == "heuristic" and value in heuristics:
         return replace(hints, heuristic=value)
-    raise BadInput(say(key, wrong))
+    raise BadInput(say(key, {"key": shown, "value": quote(value), "valid": ", ".join(heuristics)}))
 
 
 def asks_for_spreading(hints: Hints) -> bool:

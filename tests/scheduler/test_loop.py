@@ -14,8 +14,7 @@ from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.specification import Specification
-from slurm_sns.scheduler.dispatch.dispatcher import MOST_FOLLOW_UPS, MOST_UNBOOSTED
-from slurm_sns.scheduler.dispatch.order_queue import SIGN_OF_LIFE_S
+from slurm_sns.scheduler.dispatch.dispatcher import MOST_FOLLOW_UPS, MOST_UNBOOSTED, SIGN_OF_LIFE_S
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import BOOST

@@ -11,7 +11,7 @@ from typing import Any
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.spread_n_share.classify import Classification, classify
-from slurm_sns.policies.spread_n_share.evidence import Estimate, Scales
+from slurm_sns.policies.spread_n_share.evidence import Estimate, KnownEvidence, Scales
 from slurm_sns.policies.spread_n_share.learning import Key
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.policies.spread_n_share.profile_reading import data_of
@@ -63,13 +63,13 @@ class KnownPrograms:
 
         Of the exploring run of now, other users than its owner (`user_id`; None: an admin) get no job id.
         """
-        learnt, exploring = self._learning.learnt.get(key), self._exploring.get(key)
-        known = None if learnt is None else learnt.known
+        learnt, exploring = self._learning.learnt.get(key) or Learnt(KnownEvidence(*key)), self._exploring.get(key)
+        known = learnt.known
         return {
-            "serves": self._source(key, learnt),
-            "is_explored": known is not None and known.is_explored,
-            "strange_runs": 0 if known is None else known.strange,
-            "given_up": {} if learnt is None else {scale: each.runs for scale, each in sorted(learnt.failures.items())},
+            "serves": self._source(key, known),
+            "is_explored": known.is_explored,
+            "strange_runs": known.strange,
+            "given_up": {scale: each.runs for scale, each in sorted(learnt.failures.items())},
             "exploring": None
             if exploring is None or exploring.step is None
             else {
@@ -77,14 +77,14 @@ class KnownPrograms:
                 "scale": exploring.step.scale,
                 "samples": exploring.step.samples,
             },
-            "measured": [] if known is None else _scales_data(known.current),
-            "re_measurement": None if known is None or known.renewal is None else _scales_data(known.renewal),
+            "measured": _scales_data(known.current),
+            "re_measurement": None if known.renewal is None else _scales_data(known.renewal),
         }
 
-    def _source(self, key: Key, learnt: Learnt | None) -> str | None:
+    def _source(self, key: Key, known: KnownEvidence) -> str | None:
         """Which profile jobs run by: `measured`, `imported` or None."""
         imported = self._imported.get(key[0])
-        if learnt is not None and serves(learnt.known, imported) and learnt.known.profile() is not None:
+        if serves(known, imported) and known.profile() is not None:
             return "measured"
         return "imported" if imported is not None and imported.at(key[1]) else None
 

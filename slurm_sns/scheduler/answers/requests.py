@@ -13,14 +13,14 @@ from queue import SimpleQueue
 from typing import Any
 
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.model import Alternative, Job, Node, Plan, Snapshot, Start, total
+from slurm_sns.model import Job, Node, Plan, Snapshot, Start, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.answers import pass_through
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
 from slurm_sns.scheduler.answers.view import RecentCycles, Redaction, View, agents_data, whys_unpartitioned
 from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.job_status import Status, is_held
-from slurm_sns.scheduler.observation import JobState, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.ports import Decision, Decisions
 from slurm_sns.scheduler.settings import BY_SLURM, FAIR_NOW, Settings
 from slurm_sns.scheduler.snapshot.free_nodes import completing_jobs
@@ -325,8 +325,13 @@ def _agents(view: View, settings: Settings, redaction: Redaction) -> dict[str, A
     """What status says of agents and of learning; nothing where there are no agents."""
     if view.agents is None:
         return {}
-    nodes = view.situation.nodes.values()
-    told = agents_data(view.agents, [node.name for node in nodes if _needs_agent(node, settings)])
+    # The nodes of which the scheduler gives away what only an agent can enforce.
+    needed = [
+        node.name
+        for node in view.situation.nodes.values()
+        if not settings.partitions.isdisjoint(node.partitions) and (node.capacity.ways or node.capacity.bandwidth_gbps)
+    ]
+    told = agents_data(view.agents, needed)
     exploring = [run for run in view.learning.runs.values() if run.explores_now]
     return {
         "agents": {
@@ -340,12 +345,6 @@ def _agents(view: View, settings: Settings, redaction: Redaction) -> dict[str, A
             "exploring_nodes": sum(len(run.nodes) for run in exploring),
         },
     }
-
-
-def _needs_agent(node: ObservedNode, settings: Settings) -> bool:
-    """Whether the scheduler gives away what only an agent can enforce on the node."""
-    is_managed = not settings.partitions.isdisjoint(node.partitions)
-    return is_managed and bool(node.capacity.ways or node.capacity.bandwidth_gbps)
 
 
 def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict[str, str]:
@@ -381,7 +380,8 @@ def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list
         row["reason"] = redaction.text("; ".join(filter(None, (row["reason"], ending, shared.get(job.id)))))
         row["position"] = None if started else place
         row["over_aged"] = planned is not None and planned.over_aged
-        row["demand"] = None if alternative is None else _demand(alternative)
+        demand = None if alternative is None else {"nodes": alternative.nodes, **alternative.demand._asdict()}
+        row["demand"] = demand
         rows.append(row)
     return rows
 
@@ -399,11 +399,6 @@ def _waits_for(waiting: Job, nodes: Iterable[Node], completing: Mapping[str, int
     ]
     more = len(told) - MOST_COMPLETING
     return ", ".join(told[:MOST_COMPLETING]) + (f" and {more} more" if more > 0 else "")
-
-
-def _demand(alternative: Alternative) -> dict[str, int]:
-    """What the job takes if it runs by this alternative: the number of nodes, and the demand on each of them."""
-    return {"nodes": alternative.nodes, **alternative.demand._asdict()}
 
 
 def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:

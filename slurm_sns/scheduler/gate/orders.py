@@ -134,7 +134,7 @@ def place(job: ObservedJob, placement: Placement, now_s: float, *, has_boost: bo
         gres=(placement.ways, placement.bandwidth_gbps) if placement.ways or placement.bandwidth_gbps else None,
         memory=None if placement.memory_mb is None else MemoryRequest(placement.memory_mb),
         site_factor=BOOST if has_boost else None,
-        extra=_granted(job, placement),
+        extra=None if placement.grant is None else grant_note.with_grant(job.extra, placement.grant),
         address=job.task_address,
     )
 
@@ -274,11 +274,6 @@ def _taken_back(job: ObservedJob, record: Record, kind: OrderKind, left: Record,
         extra=grant_note.without_grant(job.extra) if record.is_placed else None,
         address=job.task_address,
     )
-
-
-def _granted(job: ObservedJob, placement: Placement) -> str | None:
-    """The new text of Extra; None if it stays. A job that is not placed has no grant of ours."""
-    return None if placement.grant is None else grant_note.with_grant(job.extra, placement.grant)
 
 
 def _own_tasks_per_node(job: ObservedJob, record: Record) -> int | None:

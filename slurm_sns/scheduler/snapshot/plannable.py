@@ -99,26 +99,22 @@ def _above_the_lowest(partitions: list[ObservedPartition]) -> dict[str, str]:
 
 
 def order_key(
-    job: ObservedJob, tiers: dict[str, int], qos_priorities: dict[str, int], *, is_limited: bool = False
+    job: ObservedJob, tiers: dict[str, int], qos_priorities: dict[str, int] | None, *, is_limited: bool = False
 ) -> tuple[int, ...]:
-    """The sort key of a project's jobs, smallest first: partition tier, QOS priority, nice, submit time, id.
+    """The sort key of the jobs, smallest first; a task has the place of its array, after the array's earlier tasks.
 
-    A job that met a limit of its owner's (`is_limited`) comes after the others of its tier and QOS. A task has the
-    place of its array, whatever job id it has, and comes after the array's earlier tasks.
+    Of a project's jobs: partition tier, QOS priority, nice, submit time, id, task. A job that met a limit of its
+    owner's (`is_limited`) comes after the others of its tier and QOS.
+
+    By Slurm's priority (`qos_priorities` None), of all jobs: partition tier, priority, submit time, id, task. Slurm
+    sorts its own queue so (sort_job_queue2). A job that met a limit of its owner's comes after all others, because it
+    cannot start.
     """
     tier = max((tiers.get(name, 1) for name in job.partitions), default=1)
-    site = -tier, -qos_priorities.get(job.qos, 0), int(is_limited)
-    return (*site, job.nice, job.submit_s, job.array_id or job.id, job.array_task or 0)
-
-
-def priority_key(job: ObservedJob, tiers: dict[str, int], *, is_limited: bool = False) -> tuple[int, ...]:
-    """The sort key of all jobs by Slurm's priority, smallest first: partition tier, priority, submit time, id, task.
-
-    Slurm sorts its own queue so (sort_job_queue2). A job that met a limit of its owner's comes after all others,
-    because it cannot start.
-    """
-    tier = max((tiers.get(name, 1) for name in job.partitions), default=1)
-    return int(is_limited), -tier, -job.priority, job.submit_s, job.array_id or job.id, job.array_task or 0
+    age = job.submit_s, job.array_id or job.id, job.array_task or 0
+    if qos_priorities is None:
+        return int(is_limited), -tier, -job.priority, *age
+    return -tier, -qos_priorities.get(job.qos, 0), int(is_limited), job.nice, *age
 
 
 def with_over_aged_head(
@@ -169,9 +165,9 @@ def sort_out(
     whether capacity may be withheld for a user's jobs that find no place.
     """
     tiers = {partition.name: partition.tier for partition in observation.partitions}
-    qos_priorities = dict(observation.qos_priorities)
     preemptors = Preemptors(observation)
     by_priority = settings.is_by_priority(has_priorities=observation.has_priorities)
+    qos_priorities = None if by_priority else dict(observation.qos_priorities)
     found = Plannable()
     for job in candidates:
         try:
@@ -189,9 +185,7 @@ def sort_out(
             id=job.id,
             submit_s=job.submit_s,
             alternatives=choice.alternatives,
-            order=priority_key(job, tiers, is_limited=is_limited)
-            if by_priority
-            else order_key(job, tiers, qos_priorities, is_limited=is_limited),
+            order=order_key(job, tiers, qos_priorities, is_limited=is_limited),
             project="" if by_priority else job.account,
             heuristic=None if hints is None else hints.heuristic,
             allowed=allowed,
