@@ -271,7 +271,7 @@ class Scheduler:
 
     def _log_new_problems(self, situation: Situation) -> None:
         """Log each unreadable record, and each job that runs differently from its plan, unless the last cycle did."""
-        found = {f"{name}: {why}" for name, why in situation.unreadable.items()}
+        found = {f"{name}: {why}" for name, why in situation.observation.unreadable.items()}
         found |= {f"error: job {job_id} {how}" for job_id, how in situation.differences.items()}
         for line in sorted(found - self._problems_logged):
             self._ports.log(line)

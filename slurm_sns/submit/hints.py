@@ -71,7 +71,12 @@ def parse(comment: str, options: Iterable[tuple[str, str]], heuristics: Sequence
     Raises:
         BadInput: a hint is wrong; one line says what the user must change.
     """
-    hints = from_options(options, heuristics, from_comment(comment, heuristics))
+    hints = from_comment(comment, heuristics)
+    for key, value in options:
+        if key not in KEYS:
+            valid = ", ".join(f"--sns-{known}" for known in KEYS)
+            raise BadInput(say("unknown", {"key": "option", "value": quote(f"--sns-{key}"), "valid": valid}))
+        hints = _with(hints, key, value, f"--sns-{key}", heuristics)
     return replace(NO_HINTS, off=True) if hints.off else hints
 
 
@@ -100,17 +105,6 @@ def from_comment(comment: str, heuristics: Sequence[str]) -> Hints:
         if has_value and not value:
             raise BadInput(say("missing", {"key": shown, "example": VALUED.get(key, "yes")}))
         hints = _with(hints, key, value, shown, heuristics)
-    return hints
-
-
-def from_options(options: Iterable[tuple[str, str]], heuristics: Sequence[str], below: Hints = NO_HINTS) -> Hints:
-    """`below`, overridden by the values of the SPANK options."""
-    hints = below
-    for key, value in options:
-        if key not in KEYS:
-            valid = ", ".join(f"--sns-{known}" for known in KEYS)
-            raise BadInput(say("unknown", {"key": "option", "value": quote(f"--sns-{key}"), "valid": valid}))
-        hints = _with(hints, key, value, f"--sns-{key}", heuristics)
     return hints
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.errors import BadInput
-from slurm_sns.submit.hints import VALUED, from_options
+from slurm_sns.submit.hints import VALUED, parse
 
 HEURISTICS = ("first-fit", "best-fit-memory", "mix-fit")
 
@@ -31,7 +31,7 @@ def check(parts):
 
 def expected(hint, value):
     try:
-        from_options([(hint, value.decode("utf-8", "surrogateescape"))], HEURISTICS)
+        parse("", [(hint, value.decode("utf-8", "surrogateescape"))], HEURISTICS)
     except BadInput as problem:
         return str(problem)
     return None

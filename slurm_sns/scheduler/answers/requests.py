@@ -301,7 +301,7 @@ def status(view: View, recent: RecentCycles, trouble: str, only_user: int | None
         },
         "nodes": len(nodes),
         "nodes_unavailable": redaction.texts(situation.snapshot.unavailable),
-        "unreadable": _visible(view, situation.unreadable, only_user),
+        "unreadable": _visible(view, situation.observation.unreadable, only_user),
         "differences": _visible(
             view, {f"job {number}": how for number, how in situation.differences.items()}, only_user
         ),

@@ -185,11 +185,6 @@ class Situation:
         return self.observation.jobs
 
     @property
-    def unreadable(self) -> Mapping[str, str]:
-        """Why a record of Slurm's cannot be read, in whole or in part; the keys are `job 7`, `node c1`."""
-        return self.observation.unreadable
-
-    @property
     def differences(self) -> dict[int, str]:
         """How jobs of ours run differently from their plan, by job id."""
         found = ((job.id, _difference(job)) for job in self.jobs.values() if job.state.occupies_nodes)
