@@ -1,10 +1,10 @@
-"""What the submit filter would do with each job of a log, and what that makes of jobs, core-hours and users. Pure."""
+"""What the submit filter would do with each job of a log: jobs, core-hours and users, also as a page. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from slurm_sns.coverage.logged import LoggedJob
+from slurm_sns.coverage.logs import JobLog, LoggedJob
 from slurm_sns.submit.judge import PassThrough, Refuse, judge
 from slurm_sns.submit.table import FilterTable
 
@@ -12,6 +12,22 @@ MANAGED = "managed"
 REFUSED = "refused: no partition could ever hold it"
 #: Any moment: the scheduler is taken to show signs of life.
 _NOW_S = 1_000_000
+
+#: What no log says, so that the part that is managed is an upper bound.
+NEVER_SHOWN = (
+    "what stands in the scripts (`#SBATCH`) beside what sacct shows of every job, and options from the environment; "
+    "edits of waiting jobs; jobs that may preempt others (PriorityTier, QOS), which are given to Slurm; the nodes: "
+    "jobs that take the whole memory of unlike nodes (`--mem=0`, or no `--mem` without a DefMemPerCPU) are Slurm's, too"
+)
+#: What the columns of sacct are needed for; without a column, this is not seen.
+COLUMNS = {
+    "SubmitLine": "node lists, --exclusive, ranges of nodes and most other options",
+    "Constraints": "constraints of scripts",
+    "ReqTRES": "GPUs and other gres",
+    "Reservation": "reservations",
+    "ReqNodes": "node lists",
+    "Partition": "partitions that are not managed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +108,37 @@ def _reason(job: LoggedJob, table: FilterTable) -> str:
 def _tally(reason: str, jobs: Iterable[LoggedJob]) -> Tally:
     listed = list(jobs)
     return Tally(reason, len(listed), sum(job.core_hours for job in listed), len({job.user for job in listed}))
+
+
+def page(name: str, log: JobLog, found: Coverage) -> str:
+    """The page in Markdown for the log of this name."""
+    return "\n".join(_lines(name, log, found)) + "\n"
+
+
+def _lines(name: str, log: JobLog, found: Coverage) -> Iterator[str]:
+    managed = next((each for each in found.tallies if each.reason == MANAGED), None)
+    of_jobs, of_hours = (0.0, 0.0) if managed is None else found.part(managed)
+    yield f"# Jobs of {name} that slurm_sns would manage"
+    yield ""
+    yield (
+        f"Of {found.jobs:,} jobs with {found.core_hours:,.0f} core-hours, **{of_jobs:.1%} of the jobs and "
+        f"{of_hours:.1%} of the core-hours** would be managed. Of {found.users} users, all jobs of "
+        f"{found.users_managed_entirely} would be, and no job of {found.users_not_managed}. The others are Slurm's, "
+        "by the first reason that the submit filter meets "
+        "(docs/which-jobs.md explains each):"
+    )
+    yield ""
+    yield "| | jobs | | core-hours | | users |"
+    yield "|---|--:|--:|--:|--:|--:|"
+    for each in found.tallies:
+        jobs, hours = found.part(each)
+        yield f"| {each.reason} | {each.jobs:,} | {jobs:.2%} | {each.core_hours:,.0f} | {hours:.2%} | {each.users} |"
+    yield ""
+    yield f"Not in a log: {NEVER_SHOWN}."
+    lacking = [f"{column} ({what})" for column, what in COLUMNS.items() if log.columns and column not in log.columns]
+    if lacking:
+        yield f"Not in this one, for want of a column of sacct: {'; '.join(lacking)}."
+    if not log.columns:
+        yield "Core-hours are tasks times run time: the other cores of whole nodes are not counted."
+    for reason, count in sorted(log.unread.items()):
+        yield f"Left out: {count:,} records: {reason}."

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from slurm_sns.coverage.logged import LoggedJob
 from slurm_sns.coverage.sbatch_options import memory_mb, submission
 from slurm_sns.errors import BadInput
 from slurm_sns.submit.submission import Submission
@@ -33,6 +32,15 @@ COMMAND = (
 )
 _NEEDS = ("JobID", "User")
 _SHOWS = ("SubmitLine", "ReqTRES", "AllocTRES", "Constraints", "NNodes")
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedJob:
+    """What one job (of an array: one task) asked for, as far as the log shows it; its core-hours, 0 if it never ran."""
+
+    user: str
+    asked: Submission
+    core_hours: float
 
 
 @dataclass

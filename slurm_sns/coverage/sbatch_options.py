@@ -82,54 +82,24 @@ _SHORT_NAMES = (
 _SHORT_FLAG_NAMES = "H=hold h=help k=no-kill O=overcommit Q=quiet s=oversubscribe V=version v=verbose W=wait"
 #: The long name of each short option, with a value and without.
 _SHORT, _SHORT_FLAGS = ({pair[0]: pair[2:] for pair in names.split()} for names in (_SHORT_NAMES, _SHORT_FLAG_NAMES))
-_FLAGS = (
-    *(
-        "contiguous",
-        "exclusive",
-        "get-user-env",
-        "hold",
-        "ignore-pbs",
-        "kill-on-invalid-dep",
-        "no-requeue",
-        "overcommit",
-    ),
-    *("oversubscribe", "parsable", "quiet", "reboot", "requeue", "share", "spread-job", "stepmgr", "test-only"),
-    *("use-min-nodes", "verbose", "wait", "help", "version", "usage", "no-kill", "nice"),
+_LONG_FLAG_NAMES = (
+    "contiguous exclusive get-user-env hold ignore-pbs kill-on-invalid-dep no-requeue overcommit oversubscribe "
+    "parsable quiet reboot requeue share spread-job stepmgr test-only use-min-nodes verbose wait help version usage "
+    "no-kill nice"
 )
 #: `--name=value` of an option whose value may be left out, under a name of its own, since getopt knows no such option.
 _WITH_VALUE = {"exclusive", "nice", "get-user-env", "kill-on-invalid-dep", "no-kill", "requeue", "parsable"}
-_OTHERS = (
-    *(
-        "acctg-freq",
-        "cpu-freq",
-        "container",
-        "container-id",
-        "deadline",
-        "delay-boot",
-        "export",
-        "export-file",
-        "extra",
-    ),
-    *(
-        "gid",
-        "gpu-bind",
-        "gpu-freq",
-        "gres-flags",
-        "hint",
-        "mail-type",
-        "mail-user",
-        "mcs-label",
-        "mem-bind",
-        "open-mode",
-    ),
-    *("power", "profile", "propagate", "resv-ports", "signal", "thread-spec", "time-min", "tres-bind", "uid", "wckey"),
-    *("wrap", "consolidate-segments", "oom-kill-step", "ntasks-per-board", "tmp", "switches", "priority"),
-    *(f"{name}-of" for name in _WITH_VALUE),
+_OTHER_NAMES = (
+    "acctg-freq cpu-freq container container-id deadline delay-boot export export-file extra gid gpu-bind gpu-freq "
+    "gres-flags hint mail-type mail-user mcs-label mem-bind open-mode power profile propagate resv-ports signal "
+    "thread-spec time-min tres-bind uid wckey wrap consolidate-segments oom-kill-step ntasks-per-board tmp switches "
+    "priority"
 )
 _SHORTS = "".join(f"{letter}:" for letter in _SHORT) + "".join(_SHORT_FLAGS)
 _LONGS = [
-    *_FLAGS,
-    *(f"{name}=" for name in dict.fromkeys((*_TEXTS, *_NUMBERS, *_MEMORIES, *_SHORT.values(), *_OTHERS))),
+    *_LONG_FLAG_NAMES.split(),
+    *(f"{name}=" for name in {*_TEXTS, *_NUMBERS, *_MEMORIES, *_SHORT.values(), *_OTHER_NAMES.split()}),
+    *(f"{name}-of=" for name in _WITH_VALUE),
 ]
 
 

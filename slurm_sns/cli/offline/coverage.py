@@ -34,7 +34,6 @@ def coverage(log: LogFile, config: ConfigFile = None, out: Out = None, as_json: 
     """
     from slurm_sns.config import load
     from slurm_sns.coverage import judged, logs
-    from slurm_sns.coverage.page import page
     from slurm_sns.sim.traces.files import TraceFile
 
     found = logs.read_log(log, TraceFile.of(log).text())
@@ -43,7 +42,7 @@ def coverage(log: LogFile, config: ConfigFile = None, out: Out = None, as_json: 
     text = (
         json.dumps(asdict(told) | {"left_out": dict(found.unread)}, indent=2)
         if as_json
-        else page(Path(log).name, found, told)
+        else judged.page(Path(log).name, found, told)
     )
     if out is None:
         print(text.rstrip("\n"))
