@@ -19,10 +19,9 @@ from slurm_sns.sockets.agent_listener import AFTER_FAILURE_S, AgentListener
 from slurm_sns.sockets.authenticated import Broken, Connection, Pace
 from slurm_sns.sockets.loop_thread import LoopThread
 from slurm_sns.wire import messages
-from slurm_sns.wire.fields import MOST_KEYS
 from slurm_sns.wire.keys import Keys
 from slurm_sns.wire.messages import BadMessage, Beat, Message, UnknownKind, Welcome
-from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change, NodeState, ReportKey, RunId, RunReport
+from slurm_sns.wire.values import MOST_KEYS, Acknowledged, ActiveRuns, Change, NodeState, ReportKey, RunId, RunReport
 
 #: Reports that wait for the scheduler. Agents keep the others and send them again.
 MOST_REPORTS = 10_000

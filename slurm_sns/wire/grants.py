@@ -1,4 +1,4 @@
-"""Grants as signed text: what a run may have on its nodes, in a form that its owner cannot change.
+"""Grants as signed text in the `Extra` field of a job: what a run may have on its nodes.
 
 A token is `1:KEY:JOB.RESTARTS:NODES:WAYS.GBPS:SHARE:FLAGS:MAC`, one word of at most 199 characters whatever the number
 of nodes: 1 is the version of the form, KEY the name of the key, JOB the job's id or an array's task (`41_7`), NODES the
@@ -8,6 +8,11 @@ is the HMAC-SHA256 (RFC 2104) of all before it. Digest and MAC are written in ba
 It is no secret: everybody may read it. A copy of it is worth nothing: it holds for one run of one job on its nodes.
 Where a task is placed straight from its array's record it is signed before Slurm gives the task a job id. Which job the
 task has become the scheduler tells the agents (values.ActiveRuns); until then the run has nothing of its grant.
+
+In `Extra`, where prolog and epilog can read it, a grant is one segment `sns:grant=TOKEN`. The text of an owner's own
+stays as it is: the segment is appended to it, after a semicolon. A segment stands at the start of the text or after a
+semicolon, and ends at the next semicolon. If the text has several, the last one counts. Whoever edits the field can
+only take his own job's grant away.
 """
 
 import base64
@@ -18,7 +23,6 @@ from collections.abc import Iterable, Sequence
 
 from slurm_sns import task_ids
 from slurm_sns.errors import SnsError
-from slurm_sns.wire.grant_note import LONGEST, is_token
 from slurm_sns.wire.keys import Key, Keys
 from slurm_sns.wire.values import Grant, RunId
 
@@ -34,9 +38,25 @@ _FORM = re.compile(
     rf":(?P<share>[0-9](?:\.[0-9]{{1,20}})?(?:e-[0-9]{{1,3}})?):(?P<flags>a?s?|-)):(?P<mac>{_DIGEST})\Z"
 )
 
+#: Slurm refuses a longer text (_test_strlen in its job_mgr.c).
+MOST_BYTES = 1024
+
+_BEGIN = "sns:grant="
+_SEPARATOR = ";"
+_SEGMENT = re.compile(rf"(?:\A|;){_BEGIN}([^;]*)(?=;|\Z)")
+
+#: The longest token.
+LONGEST = 199
+_TOKEN = re.compile(r"[0-9]{1,3}:[A-Za-z0-9._:-]+\Z")
+
 
 class BadGrant(SnsError):
     """A token that grants nothing here. The text says why, in one line of plain characters."""
+
+
+def is_token(text: str) -> bool:
+    """Whether the text has the form of a grant's token, of any version, genuine or not."""
+    return len(text) <= LONGEST and _TOKEN.match(text) is not None
 
 
 def token(grant: Grant, keys: Keys) -> str:
@@ -128,3 +148,27 @@ def _mac(signed: str, key: Key) -> str:
 
 def _base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def grant_in(extra: str) -> str | None:
+    """The token of the grant in a job's `Extra`; None if there is none. Raises nothing, whatever the text."""
+    tokens = [token for token in _SEGMENT.findall(extra) if is_token(token)] if _BEGIN in extra else []
+    return tokens[-1] if tokens else None
+
+
+def with_grant(extra: str, token: str) -> str | None:
+    """The text of `Extra` with this grant instead of any other; None if it is longer than Slurm takes."""
+    owners = _owners_text(extra)
+    text = f"{owners}{_SEPARATOR}{_BEGIN}{token}" if owners else f"{_BEGIN}{token}"
+    length = len(text.encode(errors="replace"))  # half of a surrogate pair stands for one byte
+    return text if length <= MOST_BYTES else None
+
+
+def without_grant(extra: str) -> str | None:
+    """The text of `Extra` without a grant; None if there is none in it."""
+    owners = _owners_text(extra)
+    return None if owners == extra else owners
+
+
+def _owners_text(extra: str) -> str:
+    return _SEGMENT.sub("", extra) if _BEGIN in extra else extra

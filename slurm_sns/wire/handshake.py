@@ -19,9 +19,9 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field, TypeAdapter
 
 from slurm_sns.errors import SnsError
-from slurm_sns.wire.fields import Hex32, KeyName, NodeName
 from slurm_sns.wire.keys import MOST_KEYS, Key, Keys
 from slurm_sns.wire.messages import VERSION, BadMessage, is_neighbour, json_object, quoted, read_strictly, versions
+from slurm_sns.wire.values import Hex32, KeyName, NodeName
 
 T = TypeVar("T")
 

@@ -15,8 +15,16 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from slurm_sns.errors import SnsError
-from slurm_sns.wire.fields import LONGEST_NAME, Text, printable
-from slurm_sns.wire.values import Acknowledged, ActiveRuns, Change, NodeState, RunReport
+from slurm_sns.wire.values import (
+    LONGEST_NAME,
+    Acknowledged,
+    ActiveRuns,
+    Change,
+    NodeState,
+    RunReport,
+    Text,
+    printable,
+)
 
 T = TypeVar("T")
 

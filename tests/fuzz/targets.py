@@ -40,7 +40,7 @@ from slurm_sns.submit import record as submit_record
 from slurm_sns.submit.judge import Manage, Refuse, judge
 from slurm_sns.submit.submission import Submission
 from slurm_sns.submit.table import FilterTable, NodeShape
-from slurm_sns.wire import grant_note
+from slurm_sns.wire import grants
 
 #: Jobs that are sent to Lua at a time: their lines and Lua's answers fit into a pipe (64 KiB).
 BATCH = 50
@@ -116,11 +116,11 @@ class Records(Target):
                 assert submit_record.segment(noted) in text, text
             gated = submit_record.Record(gate_s=5)
             assert submit_record.read(submit_record.written(text, gated)) == gated, text
-            granted = grant_note.with_grant(text, self.TOKEN)
+            granted = grants.with_grant(text, self.TOKEN)
             if granted is not None:
-                assert grant_note.grant_in(granted) == self.TOKEN, text
-                owners = grant_note.without_grant(text)
-                assert grant_note.without_grant(granted) == (text if owners is None else owners), text
+                assert grants.grant_in(granted) == self.TOKEN, text
+                owners = grants.without_grant(text)
+                assert grants.without_grant(granted) == (text if owners is None else owners), text
 
 
 class Configurations(Target):

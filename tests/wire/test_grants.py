@@ -9,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from slurm_sns.task_ids import task_id
-from slurm_sns.wire.grant_note import is_token
-from slurm_sns.wire.grants import BadGrant, token, verified
+from slurm_sns.wire.grants import BadGrant, is_token, token, verified
 from slurm_sns.wire.keys import Keys, key_line
 from slurm_sns.wire.values import Grant, RunId
 

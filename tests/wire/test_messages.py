@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_sns.wire.fields import LONGEST_TEXT
 from slurm_sns.wire.messages import (
     LONGEST_BYTES,
     VERSION,
@@ -21,6 +20,7 @@ from slurm_sns.wire.messages import (
     is_neighbour,
 )
 from slurm_sns.wire.values import (
+    LONGEST_TEXT,
     Acknowledged,
     ActiveRuns,
     ArrayTask,

@@ -6,7 +6,7 @@ from typing import Any
 
 from slurm_sns.errors import Refused
 from slurm_sns.wire import grants
-from slurm_sns.wire.grant_note import with_grant
+from slurm_sns.wire.grants import with_grant
 from slurm_sns.wire.values import Change, Grant, RunId
 from world.agent_channel import OTHER_KEYS
 from world.agents import Agents, Node

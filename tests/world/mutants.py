@@ -31,7 +31,7 @@ from slurm_sns.slurm import rpc
 from slurm_sns.submit import judge
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Record
-from slurm_sns.wire import grant_note
+from slurm_sns.wire import grants
 from world.mutants_agents import AGENT_MUTANTS
 from world.run import COLLECTED_EVERY, begin_process, run, violations
 from world.schedule import drawn
@@ -363,7 +363,7 @@ one_patch(
 one_patch(
     "text of the owner lost",
     "A grant replaces all text in Extra.",
-    grant_note,
+    grants,
     "_owners_text",
     lambda _: lambda _extra: "",
 )

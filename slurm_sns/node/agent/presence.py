@@ -14,7 +14,7 @@ from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.runs_here import RunHere, RunsHere
 from slurm_sns.node.agent.state_file import Remembered
 from slurm_sns.node_lists import NodeLists
-from slurm_sns.wire.grant_note import grant_in
+from slurm_sns.wire.grants import grant_in
 from slurm_sns.wire.values import ActiveRuns, Change, Grant, RunId
 
 

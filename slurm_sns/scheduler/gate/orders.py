@@ -27,7 +27,7 @@ from slurm_sns.scheduler.gate.job_status import Status, has_nodes_of, own_begin_
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import MemoryRequest, Record
-from slurm_sns.wire import grant_note
+from slurm_sns.wire import grants
 
 #: The SiteFactor of a placed job, ahead of every job of Slurm's own queue. Slurm takes up to 2^31 - 3 in either
 #: direction (NICE_OFFSET in slurm.h); the rest is left for the other factors of its priority.
@@ -134,7 +134,7 @@ def place(job: ObservedJob, placement: Placement, now_s: float, *, has_boost: bo
         gres=(placement.ways, placement.bandwidth_gbps) if placement.ways or placement.bandwidth_gbps else None,
         memory=None if placement.memory_mb is None else MemoryRequest(placement.memory_mb),
         site_factor=BOOST if has_boost else None,
-        extra=None if placement.grant is None else grant_note.with_grant(job.extra, placement.grant),
+        extra=None if placement.grant is None else grants.with_grant(job.extra, placement.grant),
         address=job.task_address,
     )
 
@@ -271,7 +271,7 @@ def _taken_back(job: ObservedJob, record: Record, kind: OrderKind, left: Record,
         gres=(0, 0) if is_our_gres and (record.ways or record.bandwidth_gbps) else None,
         memory=_own_memory(job, record),
         site_factor=0 if record.is_placed else None,
-        extra=grant_note.without_grant(job.extra) if record.is_placed else None,
+        extra=grants.without_grant(job.extra) if record.is_placed else None,
         address=job.task_address,
     )
 

@@ -25,7 +25,7 @@ from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRule
 from slurm_sns.sim.profiling.learning_cluster import SAMPLING_COSTS
 from slurm_sns.sim.profiling.sampled_profiles import sampled
 from slurm_sns.task_ids import task_of
-from slurm_sns.wire.grant_note import grant_in
+from slurm_sns.wire.grants import grant_in
 from slurm_sns.wire.values import Grant, NodeFacts, NodeState, Point, RunId, RunReport
 
 WAYS, GBPS = 20, 118

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_sns.wire.grant_note import MOST_BYTES, grant_in, with_grant, without_grant
+from slurm_sns.wire.grants import MOST_BYTES, grant_in, with_grant, without_grant
 
 TOKENS = st.from_regex(r"[0-9]{1,3}:[A-Za-z0-9._:-]{1,150}", fullmatch=True)
 #: Text of owners, with what could be taken for a part of ours.
