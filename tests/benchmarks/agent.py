@@ -35,7 +35,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from resctrl import IN_MEMORY, IN_SOFTWARE, CopiedTree
+from resctrl import IN_MEMORY, CopiedTree, SoftwarePerf
 from resctrl_emulator.machines import XEON
 
 from slurm_sns.closids import KEPT
@@ -50,7 +50,6 @@ from slurm_sns.node.agent.tree import NodeTree
 from slurm_sns.node.bandwidth_needs import Peak
 from slurm_sns.node.cgroups import Cgroups
 from slurm_sns.node.counters.node_counters import NodeCounters
-from slurm_sns.node.counters.perf_event import KernelPerf
 from slurm_sns.node.resctrl.groups import Files
 from slurm_sns.wire import grants
 from slurm_sns.wire.keys import Keys
@@ -186,7 +185,7 @@ class Bench:
                 slurmstepds=lambda: [job for job in self.processes.slurmstepds().values() if job >= FIRST],
                 cores=lambda *_: {},
                 counters=lambda: NodeCounters(
-                    KernelPerf(), tree.root, Path("/nowhere"), said.append, events=IN_SOFTWARE, clock=self.clock.steady
+                    SoftwarePerf(), tree.root, Path("/nowhere"), said.append, clock=self.clock.steady
                 ),
                 shares=CpuShares(None, said.append),
                 state=StateFile(state, said.append),

@@ -46,21 +46,19 @@ from resctrl_emulator.rules import Tree
 from slurm_sns.closids import KEPT
 from slurm_sns.node.apply import apply, shapes
 from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
-from slurm_sns.node.counters.instructions import Events
 from slurm_sns.node.counters.node_counters import NodeCounters
-from slurm_sns.node.counters.perf_event import Event, KernelPerf, Scope
+from slurm_sns.node.counters.perf_event import CYCLES, INSTRUCTIONS, Event, KernelPerf
 from slurm_sns.node.counters.readings import rates
-from slurm_sns.node.domain_layouts import DomainLayouts, DomainNeed, domain_layouts
 from slurm_sns.node.resctrl.groups import Files, Groups
 from slurm_sns.node.resctrl.machine import discover
 from slurm_sns.node.resctrl.schemata import Schemata, lines, parse
-from slurm_sns.node.ways.layout import Need
+from slurm_sns.node.ways.layout import DomainLayouts, Need, domain_layouts
 
 #: What each job owns: 16 jobs and the shared ways leave two of the Xeon's 20 ways.
 WAYS, GBPS, SHARED_WAYS = 1, 4.0, 2
 PEAK = Peak(XEON.peak_gbps)
-#: PERF_TYPE_SOFTWARE: page faults and context switches.
-IN_SOFTWARE = Events(Event(1, 2), Event(1, 3))
+#: What is counted instead of instructions and cycles. PERF_TYPE_SOFTWARE: page faults and context switches.
+IN_SOFTWARE = {INSTRUCTIONS: Event(1, 2), CYCLES: Event(1, 3)}
 #: Linux has a file system in memory here.
 IN_MEMORY = Path("/dev/shm")
 #: The first runs of each part are not measured.
@@ -157,7 +155,7 @@ class Node:
 
     def run(self, jobs: int) -> None:
         """The jobs 1, 2, ... run there now: lay them out, and put that into force."""
-        needs = [DomainNeed(Need(job, WAYS, job), tuple(self._cores)) for job in range(1, jobs + 1)]
+        needs = [Need(job, WAYS, job, tuple(self._cores)) for job in range(1, jobs + 1)]
         draws = {each.need.job_id: Draw(GBPS, self._cores) for each in needs}
         found = shapes(self.machine, self.groups)
         self._planned = domain_layouts(self._planned.guaranteed(), needs, SHARED_WAYS, found)
@@ -205,15 +203,15 @@ def applying(node: Node, jobs: int, repeat: int) -> dict[str, Any]:
     return {name: each.figures() for name, each in times.items()}
 
 
-class RecordingPerf(KernelPerf):
-    """The kernel's perf events; `opened` are their file descriptors."""
+class SoftwarePerf(KernelPerf):
+    """The kernel's perf events, counted in software; `opened` are their file descriptors."""
 
     def __init__(self) -> None:
         super().__init__()
         self.opened: list[int] = []
 
-    def open(self, event: Event, of: int, cpu: int, leader: int = -1, scope: Scope = Scope.THREAD) -> int:
-        self.opened.append(super().open(event, of, cpu, leader, scope))
+    def open(self, event: Event, of: int, cpu: int, leader: int = -1, *, is_cgroup: bool = False) -> int:
+        self.opened.append(super().open(IN_SOFTWARE[event], of, cpu, leader, is_cgroup=is_cgroup))
         return self.opened[-1]
 
     def close(self, opened: int) -> None:
@@ -238,8 +236,8 @@ def waiting_threads(number: int) -> Iterator[list[int]]:
 
 def sampling(root: Path, jobs: int, threads: int, repeat: int) -> dict[str, Any]:
     """Samples of the jobs that are there."""
-    perf, said = RecordingPerf(), list[str]()
-    counters = NodeCounters(perf, root, Path("/nowhere"), said.append, events=IN_SOFTWARE)
+    perf, said = SoftwarePerf(), list[str]()
+    counters = NodeCounters(perf, root, Path("/nowhere"), said.append)
     directories = sorted(root.glob("sns_job*"))
     files = [
         os.open(path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Performance counters of emulated programs, as the port `Perf` gives them: they are read from .emulator/counters.
+"""Performance counters of emulated programs, as `KernelPerf` gives them: they are read from .emulator/counters.
 
 An event of a thread counts those programs whose first task is the thread, or descends from it and was started after the
 event was opened: as inherited events count (perf_event_open(2)). A start time is known to a tick (10 ms) only, so what
@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slurm_sns.node.counters.perf_event import CYCLES, INSTRUCTIONS, Event, PerfError, Scope
+from slurm_sns.node.counters.perf_event import CYCLES, INSTRUCTIONS, Event, PerfError
 from slurm_sns.node.counters.readings import Count
 
 #: Where /proc/PID/stat has the parent and the start time, counted after the name, which may hold anything.
@@ -51,11 +51,11 @@ class EmulatedPerf:
         #: The thread whose instructions were read last, and what all programs had counted then.
         self._moment: tuple[int, dict[int, tuple[int, int]]] | None = None
 
-    def open(self, event: Event, of: int, cpu: int, leader: int = -1, scope: Scope = Scope.THREAD) -> int:
-        """See `Perf.open`."""
+    def open(self, event: Event, of: int, cpu: int, leader: int = -1, *, is_cgroup: bool = False) -> int:
+        """See `KernelPerf.open`."""
         if event not in (INSTRUCTIONS, CYCLES):
             raise PerfError(errno.ENOENT, f"event {event.kind}:{event.config:#x}")
-        directory = Path(f"/proc/self/fd/{of}").readlink() if scope is Scope.CGROUP else None
+        directory = Path(f"/proc/self/fd/{of}").readlink() if is_cgroup else None
         thread = os.getpid() if directory is None and of == 0 else of
         if directory is None and self._stat(thread) is None:
             raise PerfError(errno.ESRCH, f"thread {thread}")
@@ -72,7 +72,7 @@ class EmulatedPerf:
         return handle
 
     def read(self, opened: int) -> tuple[Count, ...]:
-        """See `Perf.read`."""
+        """See `KernelPerf.read`."""
         event = self._opened[opened]
         is_second = event.column == _COLUMNS[CYCLES.config] and self._moment is not None and self._moment[0] == event.of
         counted = self._moment[1] if is_second and self._moment else self._counters()
@@ -80,7 +80,7 @@ class EmulatedPerf:
         return tuple(self._count(self._opened[each], counted) for each in (opened, *event.followers))
 
     def close(self, opened: int) -> None:
-        """See `Perf.close`."""
+        """See `KernelPerf.close`."""
         gone = self._opened.pop(opened)
         if gone.directory is not None:
             self._first_cpu.pop((str(gone.directory), gone.of), None)

@@ -23,7 +23,7 @@ from slurm_sns.node.agent.tree import CoresByCache, NodeTree
 from slurm_sns.node.bandwidth_needs import Peak
 from slurm_sns.node.cgroups import Cgroups
 from slurm_sns.node.counters.node_counters import DEVICES, NodeCounters
-from slurm_sns.node.counters.perf_event import KernelPerf, Perf
+from slurm_sns.node.counters.perf_event import KernelPerf
 from slurm_sns.node.resctrl.machine import Machine
 from slurm_sns.sockets.agent_channel import AgentChannel
 from slurm_sns.sockets.key_file import KeyFile
@@ -37,7 +37,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 class Hardware:
     """A node besides resctrl: performance counters, and how many cores with some CPUs each cache of a level has."""
 
-    perf: Perf
+    perf: KernelPerf
     cores: CoresByCache
     devices: Path = DEVICES
     cgroups: Path | None = CGROUPS

@@ -17,7 +17,7 @@ from slurm_sns.node.counters.instructions import InstructionCounters
 from slurm_sns.node.counters.memory_controllers import MemoryControllers
 from slurm_sns.node.counters.monitoring_files import MonitoringFiles
 from slurm_sns.node.counters.node_counters import DEVICES
-from slurm_sns.node.counters.perf_event import KernelPerf, Perf, PerfError
+from slurm_sns.node.counters.perf_event import KernelPerf, PerfError
 from slurm_sns.node.group_writes import SHARED, job_of, masks
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import Cache, Machine, discover
@@ -32,7 +32,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 ReportPart = dict[str, Any]
 
 
-def report(node: str, root: Path, missing: list[str], perf: Perf | None = None, devices: Path = DEVICES) -> ReportPart:
+def report(
+    node: str, root: Path, missing: list[str], perf: KernelPerf | None = None, devices: Path = DEVICES
+) -> ReportPart:
     """The report of the node of this name, whose resctrl is at `root`. With something missing, it has no groups.
 
     Raises:
@@ -103,12 +105,12 @@ def _monitoring(machine: Machine) -> ReportPart | None:
     return {"features": list(found.features), "rmids": found.rmids, "domains": list(found.domains)}
 
 
-def _counters(perf: Perf, devices: Path) -> ReportPart:
+def _counters(perf: KernelPerf, devices: Path) -> ReportPart:
     """Of each counter outside of resctrl why it cannot be used, empty if it can."""
     return {"instructions": _why_no_instructions(perf), "memory_controllers": _why_no_controllers(perf, devices)}
 
 
-def _why_no_instructions(perf: Perf) -> str:
+def _why_no_instructions(perf: KernelPerf) -> str:
     try:
         InstructionCounters.of_threads(perf, (0,)).close()
     except PerfError as problem:
@@ -116,7 +118,7 @@ def _why_no_instructions(perf: Perf) -> str:
     return ""
 
 
-def _why_no_controllers(perf: Perf, devices: Path) -> str:
+def _why_no_controllers(perf: KernelPerf, devices: Path) -> str:
     events = memory_controllers.discover(devices)
     if not events:
         return f"{devices} has no PMU of them"

@@ -13,20 +13,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
-from slurm_sns.node.counters.perf_event import CYCLES, INSTRUCTIONS, Event, Perf, PerfError, Scope
+from slurm_sns.node.counters.perf_event import CYCLES, INSTRUCTIONS, KernelPerf, PerfError
 from slurm_sns.node.counters.readings import Executed
-
-
-class Events(NamedTuple):
-    """The two events of an IPC."""
-
-    instructions: Event = INSTRUCTIONS
-    cycles: Event = CYCLES
-
-
-IPC_EVENTS = Events()
 
 #: The thread has ended; the CPU is offline.
 _ENDED = (errno.ESRCH, errno.ENODEV)
@@ -35,14 +25,14 @@ _ENDED = (errno.ESRCH, errno.ENODEV)
 class InstructionCounters:
     """Two open events for each of some CPUs or threads. Their counters run until `close`."""
 
-    def __init__(self, perf: Perf) -> None:
+    def __init__(self, perf: KernelPerf) -> None:
         self._perf = perf
         self._opened: dict[int, tuple[int, ...]] = {}
         #: In a group the first event is read with the other.
         self._read_from: dict[int, tuple[int, ...]] = {}
 
     @classmethod
-    def of_cgroup(cls, perf: Perf, directory: Path, cpus: Iterable[int], events: Events = IPC_EVENTS) -> Self:
+    def of_cgroup(cls, perf: KernelPerf, directory: Path, cpus: Iterable[int]) -> Self:
         """Count the cgroup at `directory` on these CPUs; the CPUs that its job may use are enough.
 
         Raises:
@@ -58,7 +48,7 @@ class InstructionCounters:
             raise PerfError(problem.errno or 0, "the cgroup of a job") from None
         try:
             for cpu in dict.fromkeys(cpus):
-                counters._add_group(cpu, cgroup, events)
+                counters._add_group(cpu, cgroup)
         except PerfError as problem:
             counters.close()
             # A cgroup that was removed after we opened it answers ENOENT, too.
@@ -69,7 +59,7 @@ class InstructionCounters:
         return counters
 
     @classmethod
-    def of_threads(cls, perf: Perf, threads: Iterable[int], events: Events = IPC_EVENTS) -> Self:
+    def of_threads(cls, perf: KernelPerf, threads: Iterable[int]) -> Self:
         """Count these threads (ids), and all threads and processes that they start from now on.
 
         Raises:
@@ -78,7 +68,7 @@ class InstructionCounters:
         counters = cls(perf)
         try:
             for thread in dict.fromkeys(threads):
-                counters._add_pair(thread, events)
+                counters._add_pair(thread)
         except PerfError:
             counters.close()
             raise
@@ -101,19 +91,19 @@ class InstructionCounters:
         self._opened.clear()
         self._read_from.clear()
 
-    def _add_group(self, cpu: int, cgroup: int, events: Events) -> None:
+    def _add_group(self, cpu: int, cgroup: int) -> None:
         """Open both events on the CPU as one group: they are counted at the same times, and one read gives both."""
         with _what_has_ended_left_out():
-            leader = self._perf.open(events.instructions, cgroup, cpu, scope=Scope.CGROUP)
+            leader = self._perf.open(INSTRUCTIONS, cgroup, cpu, is_cgroup=True)
             self._opened[cpu] = (leader,)
-            self._opened[cpu] += (self._perf.open(events.cycles, cgroup, cpu, leader, Scope.CGROUP),)
+            self._opened[cpu] += (self._perf.open(CYCLES, cgroup, cpu, leader, is_cgroup=True),)
             self._read_from[cpu] = (leader,)
 
-    def _add_pair(self, thread: int, events: Events) -> None:
+    def _add_pair(self, thread: int) -> None:
         """Open both events of the thread, one after the other: events that are inherited make no group."""
         with _what_has_ended_left_out():
-            self._opened[thread] = (self._perf.open(events.instructions, thread, -1),)
-            self._opened[thread] += (self._perf.open(events.cycles, thread, -1),)
+            self._opened[thread] = (self._perf.open(INSTRUCTIONS, thread, -1),)
+            self._opened[thread] += (self._perf.open(CYCLES, thread, -1),)
             self._read_from[thread] = self._opened[thread]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from slurm_sns.node.counters.perf_event import Event, Perf, PerfError
+from slurm_sns.node.counters.perf_event import Event, KernelPerf, PerfError
 from slurm_sns.node.counters.readings import ControllerCount, numbers_of
 
 #: Names of PMUs and of their events; the first that the machine has is used.
@@ -62,7 +62,7 @@ class MemoryControllers:
         PerfError: the kernel refuses one of them. Nothing stays open then.
     """
 
-    def __init__(self, perf: Perf, events: Iterable[ControllerEvent]) -> None:
+    def __init__(self, perf: KernelPerf, events: Iterable[ControllerEvent]) -> None:
         self._perf = perf
         self._opened: dict[str, tuple[int, float]] = {}
         try:

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slurm_sns.node.counters import memory_controllers
-from slurm_sns.node.counters.instructions import IPC_EVENTS, Events, InstructionCounters
+from slurm_sns.node.counters.instructions import InstructionCounters
 from slurm_sns.node.counters.memory_controllers import MemoryControllers
 from slurm_sns.node.counters.monitoring_files import MOVED, MonitoringFiles
-from slurm_sns.node.counters.perf_event import Perf, PerfError
+from slurm_sns.node.counters.perf_event import KernelPerf, PerfError
 from slurm_sns.node.counters.readings import CacheTraffic, ControllerCount, Reading
 
 #: Where the kernel lists its PMUs.
@@ -90,22 +90,20 @@ class JobCounters:
 class NodeCounters:
     """The sources of this node: perf events, the resctrl file system at `resctrl`, the PMUs below `devices`.
 
-    `events` are those of an IPC. `clock` gives seconds that are never set back.
+    `clock` gives seconds that are never set back.
     """
 
     def __init__(
         self,
-        perf: Perf,
+        perf: KernelPerf,
         resctrl: Path,
         devices: Path,
         log: Log,
         *,
-        events: Events = IPC_EVENTS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._perf = perf
         self._log = log
-        self._events = events
         self._clock = clock
         self._said: set[str] = set()
         self._counts_instructions = self._can_count_instructions()
@@ -163,11 +161,11 @@ class NodeCounters:
         if cgroup is not None:
             every = range(os.sysconf("SC_NPROCESSORS_CONF"))  # the offline ones among them are left out
             try:
-                return InstructionCounters.of_cgroup(self._perf, cgroup, tuple(cpus) or every, self._events)
+                return InstructionCounters.of_cgroup(self._perf, cgroup, tuple(cpus) or every)
             except PerfError as problem:
                 self._say(f"the threads of a job are counted instead of its cgroup: {problem}")
         try:
-            return InstructionCounters.of_threads(self._perf, threads, self._events)
+            return InstructionCounters.of_threads(self._perf, threads)
         except PerfError as problem:
             self._say(f"the IPC of a job is not measured: {problem}")
             return None
@@ -175,7 +173,7 @@ class NodeCounters:
     def _can_count_instructions(self) -> bool:
         """Whether the kernel counts instructions at all: tried on the calling thread."""
         try:
-            InstructionCounters.of_threads(self._perf, (0,), self._events).close()
+            InstructionCounters.of_threads(self._perf, (0,)).close()
         except PerfError as problem:
             self._say(f"this node measures no IPC: {problem}")
             return False

@@ -8,8 +8,7 @@ import errno
 import os
 import platform
 import struct
-from enum import IntFlag
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from slurm_sns.errors import SnsError
 from slurm_sns.node.counters.readings import Count
@@ -51,13 +50,6 @@ INSTRUCTIONS = Event(_HARDWARE, _INSTRUCTIONS, user_only=True)
 CYCLES = Event(_HARDWARE, _CYCLES, user_only=True)
 
 
-class Scope(IntFlag):
-    """What the number given to `Perf.open` is."""
-
-    THREAD = 0
-    CGROUP = _PID_IS_CGROUP
-
-
 class PerfError(SnsError):
     """An event could not be opened. `errno` is the kernel's; the text says what it means, in one line."""
 
@@ -66,10 +58,14 @@ class PerfError(SnsError):
         self.errno = number
 
 
-class Perf(Protocol):
-    """The port to perf events. An open event is a file descriptor."""
+class KernelPerf:
+    """The kernel's perf events. An open event is a file descriptor."""
 
-    def open(self, event: Event, of: int, cpu: int, leader: int = -1, scope: Scope = Scope.THREAD) -> int:
+    def __init__(self) -> None:
+        self._syscall = ctypes.CDLL(None, use_errno=True).syscall
+        self._number = _SYSCALLS.get(platform.machine())
+
+    def open(self, event: Event, of: int, cpu: int, leader: int = -1, *, is_cgroup: bool = False) -> int:
         """Open the event and begin to count. `of` is a thread (0: the caller, -1: all), or a cgroup's descriptor.
 
         Events with the same `leader` are counted at the same times and read with it. A thread's event on any CPU
@@ -78,28 +74,11 @@ class Perf(Protocol):
         Raises:
             PerfError: the kernel refuses it.
         """
-
-    def read(self, opened: int) -> tuple[Count, ...]:
-        """The counts of the event and of the events it leads; none if the kernel gives none."""
-
-    def close(self, opened: int) -> None:
-        """Stop counting."""
-
-
-class KernelPerf:
-    """The kernel's perf events."""
-
-    def __init__(self) -> None:
-        self._syscall = ctypes.CDLL(None, use_errno=True).syscall
-        self._number = _SYSCALLS.get(platform.machine())
-
-    def open(self, event: Event, of: int, cpu: int, leader: int = -1, scope: Scope = Scope.THREAD) -> int:
-        """See `Perf.open`."""
         described = f"event {event.kind}:{event.config:#x}"
         if self._number is None:
             raise PerfError(errno.ENOSYS, described)
         # Older kernels refuse inherit together with PERF_FORMAT_GROUP, and so says perf_event_open(2).
-        inherits = scope is Scope.THREAD and cpu < 0
+        inherits = not is_cgroup and cpu < 0
         attributes = ctypes.create_string_buffer(_attributes(event, inherits=inherits), _ATTRIBUTES.size)
         opened = self._syscall(
             ctypes.c_long(self._number),
@@ -107,14 +86,14 @@ class KernelPerf:
             ctypes.c_int(of),
             ctypes.c_int(cpu),
             ctypes.c_int(leader),
-            ctypes.c_ulong(_CLOSE_ON_EXEC | scope),
+            ctypes.c_ulong(_CLOSE_ON_EXEC | (_PID_IS_CGROUP if is_cgroup else 0)),
         )
         if opened < 0:
             raise PerfError(ctypes.get_errno(), described)
         return int(opened)
 
     def read(self, opened: int) -> tuple[Count, ...]:
-        """See `Perf.read`."""
+        """The counts of the event and of the events it leads; none if the kernel gives none."""
         try:
             answer = os.read(opened, 1024)  # a group of two events has 40 bytes
         except OSError:
@@ -122,7 +101,7 @@ class KernelPerf:
         return counts_of(answer)
 
     def close(self, opened: int) -> None:
-        """See `Perf.close`."""
+        """Stop counting."""
         os.close(opened)
 
 

@@ -10,8 +10,7 @@ scaled by enabled / running time, as perf_event_open(2) describes it.
 Widths: what the kernel shows is 64 bits wide. perf events are sums that the kernel keeps, whatever the width of the
 hardware's counter. So are resctrl's mbm files: the first MBM counters have 24 bits and wrap within seconds, but the
 kernel reads them once a second and adds up (`mbm_overflow_count`, arch/x86/kernel/cpu/resctrl/monitor.c, since 4.14;
-the width by CPUID since commit 0c4d5ba1b998). So a mbm file that goes back was reset. `advance` takes other widths
-for counters that a kernel shows as the hardware has them.
+the width by CPUID since commit 0c4d5ba1b998). So a mbm file that goes back was reset.
 """
 
 from collections.abc import Mapping
@@ -32,8 +31,8 @@ def numbers_of(text: str) -> tuple[int, ...]:
     return tuple(sorted(numbers))
 
 
-#: The bits of what the kernel shows: see above.
-KERNEL_BITS = 64
+#: What the kernel shows has 64 bits: see above.
+_RANGE = 1 << 64
 
 #: GB/s that no memory of one cache domain moves; HBM3 gives 5,300 on one package today (MI300A). Until kernel commit
 #: 15292f1b, an AMD counter that the hardware had stopped and taken up again made resctrl add a wrap-around that never
@@ -83,42 +82,31 @@ class Reading(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """What a job did between two readings; None is unknown.
-
-    `is_of_node`: the bandwidth is what the whole node moved, the job being alone there. `counted` is the part of the
-    enabled time in which the perf events were really counted: 1 without multiplexing, 0 if nothing ran.
-    """
+    """What a job did between two readings; None is unknown."""
 
     elapsed_s: float
     ipc: float | None
-    counted: float
     bandwidth_gbps: float | None
-    occupied_bytes: int | None
-    is_of_node: bool = False
 
 
 def rates(before: Reading, after: Reading) -> Rates:
     """What the job did between the two readings. Its bandwidth is that of its resctrl group, else the node's."""
     elapsed_s = after.at_s - before.at_s
-    ipc, counted = ipc_between(before.executed, after.executed)
-    occupied = _sum_known([domain.occupied for domain in after.traffic.values()])
     bandwidth = bandwidth_between(before.traffic, after.traffic, elapsed_s)
-    of_node = None if bandwidth is not None else controllers_between(before.controllers, after.controllers, elapsed_s)
-    if of_node is not None:
-        return Rates(elapsed_s, ipc, counted, of_node, occupied, is_of_node=True)
-    return Rates(elapsed_s, ipc, counted, bandwidth, occupied)
+    if bandwidth is None:
+        bandwidth = controllers_between(before.controllers, after.controllers, elapsed_s)
+    return Rates(elapsed_s, ipc_between(before.executed, after.executed), bandwidth)
 
 
-def advance(before: int, after: int, bits: int = KERNEL_BITS) -> int | None:
-    """How far a counter of so many bits went; None if it was reset, or if a value has more bits than the counter.
+def advance(before: int, after: int) -> int | None:
+    """How far a counter went; None if it was reset, or if a value has more bits than the counter.
 
     A step back is a wrap-around if the way forward is less than half of the range, otherwise a reset.
     """
-    size = 1 << bits
-    if not (0 <= before < size and 0 <= after < size):
+    if not (0 <= before < _RANGE and 0 <= after < _RANGE):
         return None
-    step = (after - before) % size
-    return step if after >= before or step < size // 2 else None
+    step = (after - before) % _RANGE
+    return step if after >= before or step < _RANGE // 2 else None
 
 
 def scaled_advance(before: Count, after: Count) -> float | None:
@@ -132,24 +120,20 @@ def scaled_advance(before: Count, after: Count) -> float | None:
     return value * max(enabled_ns, running_ns) / running_ns
 
 
-def ipc_between(before: Mapping[int, Executed], after: Mapping[int, Executed]) -> tuple[float | None, float]:
-    """Instructions per cycle over all CPUs or threads of both readings, and the part of the time that was counted.
+def ipc_between(before: Mapping[int, Executed], after: Mapping[int, Executed]) -> float | None:
+    """Instructions per cycle over all CPUs or threads of both readings.
 
     CPUs and threads of which the interval is unknown are left out. None: no cycle was counted.
     """
     instructions = cycles = 0.0
-    enabled_ns = running_ns = 0
     for key in before.keys() & after.keys():
         first, last = before[key], after[key]
-        enabled_ns += max(0, last.cycles.enabled_ns - first.cycles.enabled_ns)
         more_instructions = scaled_advance(first.instructions, last.instructions)
         more_cycles = scaled_advance(first.cycles, last.cycles)
-        if more_instructions is None or more_cycles is None:
-            continue
-        running_ns += last.cycles.running_ns - first.cycles.running_ns
-        instructions += more_instructions
-        cycles += more_cycles
-    return instructions / cycles if cycles else None, running_ns / enabled_ns if enabled_ns else 0.0
+        if more_instructions is not None and more_cycles is not None:
+            instructions += more_instructions
+            cycles += more_cycles
+    return instructions / cycles if cycles else None
 
 
 def bandwidth_between(
@@ -158,8 +142,9 @@ def bandwidth_between(
     """GB/s over all cache domains; None if one of them is unknown, or if there is none."""
     if elapsed_s <= 0 or not after or before.keys() != after.keys():
         return None
-    moved = _sum_known([_moved(before[domain], after[domain], elapsed_s) for domain in after])
-    return None if moved is None else moved / elapsed_s / 1e9
+    moved = [_moved(before[domain], after[domain], elapsed_s) for domain in after]
+    known = [each for each in moved if each is not None]
+    return sum(known) / elapsed_s / 1e9 if len(known) == len(moved) else None
 
 
 def controllers_between(
@@ -183,9 +168,3 @@ def _moved(before: CacheTraffic, after: CacheTraffic, elapsed_s: float) -> int |
         return None
     moved = advance(before.moved, after.moved)
     return moved if moved is not None and moved / elapsed_s / 1e9 < IMPLAUSIBLE_GBPS else None
-
-
-def _sum_known(values: list[int | None]) -> int | None:
-    """The sum; None if a value is unknown, or if there is none."""
-    known = [value for value in values if value is not None]
-    return sum(known) if values and len(known) == len(values) else None

@@ -34,7 +34,7 @@ def test_the_next_turn_is_ahead_and_no_further_than_a_turn(now_s: float, sample_
 
 
 def rates(seconds: float, ipc: float | None, gbps: float | None) -> Rates:
-    return Rates(seconds, ipc, 1.0, gbps, None)
+    return Rates(seconds, ipc, gbps)
 
 
 def test_points_are_averages_by_ways_weighted_by_their_time() -> None:
