@@ -18,11 +18,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from slurm_sns.closids import closids_for_jobs
-from slurm_sns.errors import SnsError
 from slurm_sns.node.bandwidth_needs import BandwidthNeeds
 from slurm_sns.node.group_writes import SHARED, group_of, group_writes, job_of, masks
-from slurm_sns.node.resctrl.errors import CannotMake, GroupGone
-from slurm_sns.node.resctrl.groups import Groups
+from slurm_sns.node.resctrl.groups import CannotMake, GroupGone, Groups
 from slurm_sns.node.resctrl.machine import Machine
 from slurm_sns.node.resctrl.schemata import lines
 from slurm_sns.node.ways.layout import Layout, Shape
@@ -36,16 +34,14 @@ class Applied:
     `made` are jobs whose group is new: their threads have to be moved (after a restart those of all jobs, because the
     last run may have ended between the two). `without` are jobs that should have had a group and have none, with the
     reason: their threads belong into the shared group. `refused` are those among them for whose group the kernel had no
-    room: it may have some later. `overlapped` are groups that took ways before another group had
-    given them back, because no other order exists. `writes` is the number of writes to schemata.
+    room: it may have some later. `overlapped` are groups that took ways before another group had given them back,
+    because no other order exists.
     """
 
     made: tuple[int, ...] = ()
-    removed: tuple[str, ...] = ()
     without: Mapping[int, str] = field(default_factory=dict)
     refused: tuple[int, ...] = ()
     overlapped: tuple[str, ...] = ()
-    writes: int = 0
 
 
 def shapes(machine: Machine, groups: Groups) -> dict[int, Shape]:
@@ -88,11 +84,6 @@ def run_inside(mask: int, ways: int, shareable: int) -> int:
     return min(runs, key=lambda run: (run & shareable).bit_count(), default=0) if ways else 0
 
 
-def everywhere(layout: Layout, machine: Machine) -> dict[int, Layout]:
-    """The same layout in each domain of the last-level cache."""
-    return {domain: layout for cache in machine.last_level[:1] for domain in cache.domains}
-
-
 def apply(
     groups: Groups, machine: Machine, layouts: Mapping[int, Layout], bandwidth: BandwidthNeeds | None = None
 ) -> Applied:
@@ -103,31 +94,13 @@ def apply(
 
     Raises:
         ResctrlError: a write was refused or the shared group cannot be made. What is written stays, and is safe.
-        SnsError: a layout is for a domain that the machine does not have.
     """
-    _require_domains(machine, layouts)
     with groups.lock():
         application = _Application(groups, machine, layouts, bandwidth)
         try:
             return application.run()
         except GroupGone:  # somebody removed a group of ours between two of our calls: look again, once
             return application.run()
-
-
-def confine_system(groups: Groups) -> int:
-    """Move everything that runs in the root group to the shared group; returns the number of threads.
-
-    What they start later inherits the shared group. Removing that group gives all of them back to the root group.
-    """
-    return groups.move_all(SHARED, groups.root_tasks)
-
-
-def _require_domains(machine: Machine, layouts: Mapping[int, Layout]) -> None:
-    valid = machine.last_level[0].domains if machine.last_level else ()
-    for domain in layouts:
-        if domain not in valid:
-            listed = ", ".join(map(str, valid)) or "none, no cache can be partitioned"
-            raise SnsError(f"a layout is for cache domain {domain}; valid: {listed}")
 
 
 class _Application:
@@ -138,7 +111,6 @@ class _Application:
     ) -> None:
         self._groups, self._machine, self._layouts, self._bandwidth = groups, machine, layouts, bandwidth
         self._made: dict[str, None] = {}
-        self._removed: list[str] = []
         self._without: dict[str, str] = {}
         self._refused: list[str] = []
 
@@ -153,11 +125,9 @@ class _Application:
             self._groups.write(write.name, lines(write.schemata))
         return Applied(
             made=tuple(job_id for name in self._made if (job_id := job_of(name)) is not None),
-            removed=tuple(self._removed),
             without={job_id: why for name, why in self._without.items() if (job_id := job_of(name)) is not None},
             refused=tuple(job_id for name in self._refused if (job_id := job_of(name)) is not None),
             overlapped=tuple(sorted({write.name for write in writes if write.overlaps})),
-            writes=len(writes),
         )
 
     def _jobs(self) -> Sequence[int]:
@@ -182,7 +152,6 @@ class _Application:
             if SHARED in present and name != SHARED:  # else its threads go where all others are: to the root group
                 self._groups.move_all(SHARED, partial(self._groups.tasks, name))
             self._groups.remove(name)
-            self._removed.append(name)
 
     def _make(self, names: Sequence[str], *, has_jobs: bool) -> set[str]:
         """Make groups; the result are those that are new. Without jobs of its own a node needs no shared group."""

@@ -8,11 +8,10 @@ from typing import NamedTuple
 from slurm_sns.node.agent.partition import JobNeeds, NodeLimits, Partition
 from slurm_sns.node.apply import Applied
 from slurm_sns.node.bandwidth_needs import Peak
-from slurm_sns.node.domain_layouts import DomainLayouts
 from slurm_sns.node.group_writes import group_of, job_of, masks
 from slurm_sns.node.resctrl.groups import Files, Groups
 from slurm_sns.node.resctrl.machine import discover
-from slurm_sns.node.ways.layout import Layout
+from slurm_sns.node.ways.layout import DomainLayouts, Layout
 from slurm_sns.node.ways.masks import spans, union
 
 #: Two memory controllers of the paper's node have 118.26 GB/s together, one core draws 18.80 (STREAM).

@@ -18,22 +18,10 @@ from resctrl_emulator import mount
 from resctrl_emulator.clients import MountedClient
 from resctrl_emulator.machines import MACHINES
 
-from slurm_sns.node.apply import Applied, confine_system
+from slurm_sns.node.apply import Applied
 from slurm_sns.node.counters.monitoring_files import MonitoringFiles
 from slurm_sns.node.group_writes import SHARED, group_of
-from slurm_sns.node.resctrl.errors import (
-    Busy,
-    CannotMake,
-    DeadTask,
-    GroupGone,
-    Invalid,
-    NoRoom,
-    NotPermitted,
-    OutOfClosids,
-    OutOfRmids,
-    ResctrlError,
-)
-from slurm_sns.node.resctrl.groups import Files, Groups
+from slurm_sns.node.resctrl.groups import CannotMake, DeadTask, Files, GroupGone, Groups, ResctrlError
 
 pytestmark = pytest.mark.skipif(mount.why_not() is not None, reason=str(mount.why_not()))
 
@@ -253,7 +241,7 @@ class TestJobs:
 
     def test_all_16_closids_are_taken_then(self, node: Node) -> None:
         node.run(*self.SEVENTEEN)
-        with pytest.raises(OutOfClosids, match="Out of CLOSIDs"):
+        with pytest.raises(CannotMake, match="Out of CLOSIDs"):
             node.groups.make("one_more")
 
     def test_jobs_that_have_to_move_keep_their_guarantee_at_every_moment(self, node: Node) -> None:
@@ -318,7 +306,7 @@ class TestJobs:
 
     def test_the_system_goes_to_the_shared_group_and_comes_back(self, node: Node) -> None:
         node.run(Running(1, 4))
-        confine_system(node.groups)
+        node.groups.move_all(SHARED, node.groups.root_tasks)
         assert os.getpid() in node.groups.tasks(SHARED)
         assert node.groups.root_tasks() == ()
         node.groups.remove_all()
@@ -364,12 +352,10 @@ class TestOthers:
 class TestMonitoringGroups:
     """Jobs that share a group are counted apart."""
 
-    @pytest.mark.parametrize("group", [SHARED, ""])
-    def test_two_jobs_of_one_group_are_counted_apart(self, node: Node, processes: Processes, group: str) -> None:
-        jobs = {1: processes.of(1), 2: processes.of(2)}
-        if group:
-            node.groups.make(group)
-            node.groups.move(group, jobs.values())
+    def test_two_jobs_of_one_group_are_counted_apart(self, node: Node, processes: Processes) -> None:
+        jobs, group = {1: processes.of(1), 2: processes.of(2)}, SHARED
+        node.groups.make(group)
+        node.groups.move(group, jobs.values())
         for job, process in jobs.items():
             assert node.groups.make(group, f"job{job}")
             assert not node.groups.make(group, f"job{job}"), "it is there already"
@@ -393,30 +379,33 @@ class TestMonitoringGroups:
         assert node.groups.monitors(group) == ("job2",)
         node.groups.remove(group, "job1")
         node.groups.remove_all()
-        assert (node.groups.names(), node.groups.monitors("")) == ((), ())
+        assert node.groups.names() == ()
 
     def test_a_thread_of_another_group_is_refused(self, node: Node, processes: Processes) -> None:
         node.groups.make(SHARED)
         node.groups.make(SHARED, "job1")
-        with pytest.raises(Invalid):
+        with pytest.raises(ResctrlError):
             node.groups.move(SHARED, [processes.of(1)], "job1")
 
     def test_the_monitoring_groups_of_others_stay(self, node: Node) -> None:
         foreign = node.root / "mon_groups" / "someone"
         foreign.mkdir()
-        node.groups.make("", "job1")
+        node.groups.make(SHARED)
+        node.groups.make(SHARED, "job1")
         node.groups.remove_all()
         assert foreign.is_dir()
         foreign.rmdir()
 
     def test_when_the_rmids_are_used_up_it_says_so_and_the_job_is_counted_with_its_group(self, node: Node) -> None:
         rmids = int((node.root / "info/L3_MON/num_rmids").read_text())
-        for at in range(1, rmids):  # one is the root group's own
-            node.groups.make("", f"job{at}")
-        with pytest.raises(OutOfRmids):
-            node.groups.make("", "one-more")
+        node.groups.make(SHARED)
+        for at in range(2, rmids):  # one is the root group's own, one the shared group's
+            node.groups.make(SHARED, f"job{at}")
+        with pytest.raises(CannotMake, match="Out of RMIDs"):
+            node.groups.make(SHARED, "one-more")
         node.groups.remove_all()
-        assert node.groups.make("", "job1")
+        node.groups.make(SHARED)
+        assert node.groups.make(SHARED, "job1")
         node.groups.remove_all()
 
 
@@ -451,16 +440,16 @@ class TestRefusals:
         groups = Groups(root)
         groups.make("job1")
         before = groups.read("job1")
-        with pytest.raises(Invalid) as refused:
+        with pytest.raises(ResctrlError) as refused:
             groups.write("job1", text)
-        assert (refused.value.errno, refused.value.status) == (EINVAL, status)
+        assert os.strerror(EINVAL) in str(refused.value)
         assert (status in str(refused.value)) == (status != "ok")
         assert groups.read("job1") == before
 
     def test_of_too_few_ways(self, mounts: Callable[[str], Path]) -> None:
         groups = Groups(mounts("haswell"))
         groups.make("job1")
-        with pytest.raises(Invalid, match="Need at least 2 bits in the mask"):
+        with pytest.raises(ResctrlError, match="Need at least 2 bits in the mask"):
             groups.write("job1", "L3:0=1\n")
 
     def test_of_a_dead_thread_is_no_error(self, node: Node) -> None:
@@ -471,13 +460,13 @@ class TestRefusals:
 
     JOBS = (Running(1, 4, 20), Running(2, 12))
     WRITES = (
-        ("EINVAL", "Overlaps with exclusive group", Invalid),
-        ("EINVAL", "Mask out of range", Invalid),
-        ("EINVAL", "", Invalid),
-        ("EPERM", "", NotPermitted),
-        ("EBUSY", "", Busy),
+        ("EINVAL", "Overlaps with exclusive group", ResctrlError),
+        ("EINVAL", "Mask out of range", ResctrlError),
+        ("EINVAL", "", ResctrlError),
+        ("EPERM", "", ResctrlError),
+        ("EBUSY", "", ResctrlError),
         ("EIO", "", ResctrlError),
-        ("ENOSPC", "", NoRoom),
+        ("ENOSPC", "", CannotMake),
     )
 
     @pytest.mark.long
@@ -492,7 +481,8 @@ class TestRefusals:
         refuse(node.root, path, "write", number, status)
         with pytest.raises(kind, match=path) as refused:
             node.run(*self.JOBS)
-        assert refused.value.errno == {"EINVAL": EINVAL, "EPERM": EPERM, "EBUSY": EBUSY, "EIO": EIO}.get(number, ENOSPC)
+        expected = {"EINVAL": EINVAL, "EPERM": EPERM, "EBUSY": EBUSY, "EIO": EIO}.get(number, ENOSPC)
+        assert os.strerror(expected) in str(refused.value)
         assert status in str(refused.value)
         node.apply(*self.JOBS)
         assert broken == []
@@ -506,46 +496,41 @@ class TestRefusals:
         assert node.is_in_force()
         for _ in range(2):
             refuse(node.root, "sns_job2/schemata", "write", "ENODEV", "")
-        with pytest.raises(GroupGone) as refused:
+        with pytest.raises(GroupGone, match=os.strerror(ENODEV)):
             node.run(Running(1, 6), Running(2, 8))
-        assert refused.value.errno == ENODEV
 
     @pytest.mark.parametrize(
-        ("number", "status", "kind"),
+        ("number", "status"),
         [
-            ("ENOSPC", "Out of CLOSIDs", OutOfClosids),
-            ("ENOSPC", "Out of RMIDs", OutOfRmids),
-            ("EBUSY", "Out of RMIDs", OutOfRmids),  # those of removed groups, while their lines are in the cache
-            ("ENOSPC", "No space on L3:0", NoRoom),
+            ("ENOSPC", "Out of CLOSIDs"),
+            ("ENOSPC", "Out of RMIDs"),
+            ("EBUSY", "Out of RMIDs"),  # those of removed groups, while their lines are in the cache
+            ("ENOSPC", "No space on L3:0"),
         ],
     )
-    def test_of_a_new_group_lets_the_job_run_in_the_shared_part(
-        self, number: str, status: str, kind: type[CannotMake], node: Node
-    ) -> None:
+    def test_of_a_new_group_lets_the_job_run_in_the_shared_part(self, number: str, status: str, node: Node) -> None:
         refuse(node.root, "sns_job2", "make", number, status)
         applied = node.run(*self.JOBS)
         assert list(applied.without) == [2]
         assert status in applied.without[2]
         assert node.is_inhabited_as_planned(*self.JOBS)
         refuse(node.root, "sns_job3", "make", number, status)
-        with pytest.raises(kind):
+        with pytest.raises(CannotMake):
             node.groups.make("job3")
         assert node.run(*self.JOBS).made == (2,)
         assert node.is_inhabited_as_planned(*self.JOBS)
 
-    @pytest.mark.parametrize(("number", "kind"), [("EPERM", NotPermitted), ("EBUSY", Busy)])
-    def test_to_remove_a_group_is_told_and_the_next_call_removes_it(
-        self, number: str, kind: type[ResctrlError], node: Node
-    ) -> None:
+    @pytest.mark.parametrize("number", ["EPERM", "EBUSY"])
+    def test_to_remove_a_group_is_told_and_the_next_call_removes_it(self, number: str, node: Node) -> None:
         node.run(*self.JOBS)
         refuse(node.root, "sns_job2", "remove", number, "")
-        with pytest.raises(kind, match="sns_job2 cannot be removed"):
+        with pytest.raises(ResctrlError, match="sns_job2 cannot be removed"):
             node.run(*self.JOBS[:1])
         node.apply(*self.JOBS[:1])
         assert node.groups.names() == ("job1", SHARED)
         assert node.is_in_force()
 
-    @pytest.mark.parametrize(("number", "kind"), [("EPERM", NotPermitted), ("ESRCH", DeadTask)])
+    @pytest.mark.parametrize(("number", "kind"), [("EPERM", ResctrlError), ("ESRCH", DeadTask)])
     def test_to_move_a_thread(self, number: str, kind: type[ResctrlError], node: Node) -> None:
         refuse(node.root, "sns_job1/tasks", "write", number, "No task 1" if kind is DeadTask else "")
         if kind is DeadTask:
@@ -565,7 +550,7 @@ class TestRefusals:
             [sys.executable, "-c", f"{holder}; input()", str(node.root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as process:
             process.stdout.readline()
-            with pytest.raises(Busy, match="is locked by another program for 0"), node.groups.lock(0):
+            with pytest.raises(ResctrlError, match="is locked by another program for 0"), node.groups.lock(0):
                 pass
             process.kill()  # the kernel gives a dead process's lock back
         with node.groups.lock(0):
@@ -607,7 +592,8 @@ class TestRestart:
         (node.root / "sns_old").mkdir()
         again = Node(node.root, node.processes)
         again.lay_out_after_a_restart(*self.JOBS)
-        assert again.apply(*self.JOBS).removed == ("old",)
+        again.apply(*self.JOBS)
+        assert "old" not in again.groups.names()
         assert again.is_in_force()
         assert again.is_inhabited_as_planned(*self.JOBS)
         assert again.groups.read("job1")["MB"] == {0: 20, 1: 20}

@@ -23,8 +23,7 @@ from slurm_sns.node.agent import state_file, tree
 from slurm_sns.node.agent.tasks_of_job import Tasks
 from slurm_sns.node.counters.readings import CacheTraffic, Count, Executed, Reading
 from slurm_sns.node.group_writes import job_of
-from slurm_sns.node.resctrl.errors import refusal
-from slurm_sns.node.resctrl.groups import Files, Groups
+from slurm_sns.node.resctrl.groups import Files, Groups, refusal
 from slurm_sns.node.resctrl.machine import Bandwidth, Cache, Machine, MonitoringFeatures
 from slurm_sns.wire.values import RunId
 
@@ -253,7 +252,7 @@ class TreeFiles(Files):
 
     def monitors(self, name: str) -> tuple[str, ...]:
         self._require()
-        group = self.tree.root if not name else self.tree.groups.get(PREFIX + name)
+        group = self.tree.groups.get(PREFIX + name)
         found = () if group is None else group.monitors
         return tuple(sorted(each.removeprefix(PREFIX) for each in found if each.startswith(PREFIX)))
 
@@ -372,7 +371,7 @@ class GroupsInMemory(Groups):
         try:
             return self._there.names()
         except OSError as problem:
-            raise refusal(f"{ROOT} cannot be read", problem.errno or 0) from None
+            raise refusal(f"{ROOT} cannot be read", problem) from None
 
     def monitors(self, name: str) -> tuple[str, ...]:
         """See `Groups.monitors`."""
@@ -381,13 +380,13 @@ class GroupsInMemory(Groups):
         except FileNotFoundError:
             return ()
         except OSError as problem:
-            raise refusal(f"{ROOT} cannot be read", problem.errno or 0) from None
+            raise refusal(f"{ROOT} cannot be read", problem) from None
 
     @contextmanager
     def lock(self, _timeout_s: float = 0.0) -> Iterator[None]:
         """See `Groups.lock`."""
         if self._there.device() is None:
-            raise refusal(f"{ROOT} cannot be locked", errno.ENOENT)
+            raise refusal(f"{ROOT} cannot be locked", FileNotFoundError(errno.ENOENT, "gone"))
         yield
 
 

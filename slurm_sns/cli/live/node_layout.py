@@ -15,12 +15,11 @@ from slurm_sns.cli.live.node_report import PREFIX
 from slurm_sns.errors import BadInput
 from slurm_sns.node.apply import apply, shapes, standing
 from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
-from slurm_sns.node.domain_layouts import DomainLayouts, DomainNeed, domain_layouts
 from slurm_sns.node.group_writes import job_of, masks
 from slurm_sns.node.resctrl.groups import Files, Groups
 from slurm_sns.node.resctrl.machine import Machine, discover
 from slurm_sns.node.resctrl.schemata import Schemata, lines, parse
-from slurm_sns.node.ways.layout import Need
+from slurm_sns.node.ways.layout import DomainLayouts, Need, domain_layouts
 
 #: More jobs than any machine has CLOSIDs or threads.
 MOST_JOBS = 4096
@@ -75,9 +74,7 @@ def planned(root: Path, jobs: Sequence[AskedJob], shared_ways: int, bandwidth_gb
     groups = Groups(root, PREFIX, files)
     cores = {job.job_id: _cores(job, _domains(machine)) for job in jobs}
     needs = [
-        DomainNeed(
-            Need(job.job_id, job.ways, place), tuple(domain for domain, count in cores[job.job_id].items() if count)
-        )
+        Need(job.job_id, job.ways, place, tuple(domain for domain, count in cores[job.job_id].items() if count))
         for place, job in enumerate(jobs)
     ]
     bandwidth = BandwidthNeeds(

@@ -14,14 +14,12 @@ from functools import partial
 from typing import NamedTuple
 
 from slurm_sns.closids import closids_for_jobs
-from slurm_sns.node.apply import Applied, apply, confine_system, run_inside, shapes, standing
+from slurm_sns.node.apply import Applied, apply, run_inside, shapes, standing
 from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
-from slurm_sns.node.domain_layouts import DomainLayouts, DomainNeed, domain_layouts
 from slurm_sns.node.group_writes import SHARED, group_of, masks
-from slurm_sns.node.resctrl.errors import CannotMake, GroupGone, ResctrlError
-from slurm_sns.node.resctrl.groups import Groups
+from slurm_sns.node.resctrl.groups import CannotMake, GroupGone, Groups, ResctrlError
 from slurm_sns.node.resctrl.machine import Machine
-from slurm_sns.node.ways.layout import Layout, Need, Shape, ways_for_jobs
+from slurm_sns.node.ways.layout import DomainLayouts, Layout, Need, Shape, domain_layouts, ways_for_jobs
 from slurm_sns.node.ways.masks import union
 
 
@@ -99,7 +97,7 @@ class Partition:
 
     def lay_out(self, jobs: Sequence[JobNeeds]) -> None:
         """Plan the layouts of the domains; nothing is written."""
-        needs = [DomainNeed(Need(job.job_id, job.ways, job.since), tuple(self._cores(job))) for job in jobs]
+        needs = [Need(job.job_id, job.ways, job.since, tuple(self._cores(job))) for job in jobs]
         if self._is_known:
             before: Mapping[int, Mapping[int, int]] = self.planned.guaranteed()
         else:
@@ -186,9 +184,9 @@ class Partition:
         return min((each.shared.bit_count() for each in self._in_force.values()), default=0)
 
     def confine_system(self) -> None:
-        """Move what runs in the root group into the shared group."""
+        """Move what runs in the root group into the shared group. What they start later inherits it."""
         if SHARED in self.groups.names():
-            confine_system(self.groups)
+            self.groups.move_all(SHARED, self.groups.root_tasks)
 
     def is_in_order(self) -> bool:
         """Whether the groups in the tree are those that were made; their masks are not looked at."""

@@ -6,7 +6,10 @@ themselves, for `make`, `write` and `remove` the caller holds it. Each change is
 killed leaves a tree in which every group is whole. Source: the kernel's Documentation/filesystems/resctrl.rst.
 
 Jobs that share a control group are counted apart by monitoring groups in it (`monitor`), which have an RMID and no
-CLOSID. Those of the root group have the control group's name ''. A control group takes its monitoring groups with it.
+CLOSID. A control group takes its monitoring groups with it.
+
+The kernel gives one errno for many mistakes and says the rest in `info/last_cmd_status`, which the next command
+overwrites: one line, since Linux 6.7 also two. Both are in our errors.
 """
 
 import errno
@@ -19,7 +22,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from slurm_sns.errors import SnsError
-from slurm_sns.node.resctrl.errors import Busy, DeadTask, ResctrlError, refusal
 from slurm_sns.node.resctrl.schemata import Schemata, parse
 
 # Directories of the tree that are no control groups.
@@ -32,6 +34,48 @@ _LOCK_TIMEOUT_S = 5.0
 _LOCK_PAUSE_S = 0.01
 # Each round of `move_all` moves what the round before has forked; a fork bomb must not keep us here.
 _MOST_ROUNDS = 10
+
+
+class ResctrlError(SnsError):
+    """A change or a read of resctrl failed: what was to be done, the kernel's errno, its words in last_cmd_status."""
+
+    def __init__(self, what: str, number: int, status: str = "") -> None:
+        status = "; ".join(status.splitlines())
+        # "ok" beside an error means that the kernel has no words for it (an unknown domain, for example).
+        words = f" ({status})" if status and status != "ok" else ""
+        super().__init__(f"{what}: {os.strerror(number)}{words}")
+
+
+class CannotMake(ResctrlError):
+    """The machine has no room for one more group. The job runs without a partition of its own.
+
+    All CLOSIDs are taken, by our groups, by others' and by the root group; or all RMIDs, of which a group with a
+    partition needs one, too; or exclusive groups of others hold the whole cache.
+    """
+
+
+class GroupGone(ResctrlError):
+    """The group or the whole tree no longer exists: somebody removed it or unmounted resctrl."""
+
+
+class DeadTask(ResctrlError):
+    """The thread has ended."""
+
+
+_CLASSES: dict[int, type[ResctrlError]] = {
+    errno.ENOENT: GroupGone,
+    errno.ENODEV: GroupGone,  # the group was removed while the file was open
+    errno.ESRCH: DeadTask,
+    errno.ENOSPC: CannotMake,
+}
+
+
+def refusal(what: str, problem: OSError, status: str = "") -> ResctrlError:
+    """The error of the class that fits; `what` names the file or the group and what was to be done."""
+    number = problem.errno or 0
+    # The last free RMIDs rest while lines of removed groups are in the cache. Kernels differ in the case of the word.
+    is_resting = number == errno.EBUSY and "rmid" in status.lower()
+    return (CannotMake if is_resting else _CLASSES.get(number, ResctrlError))(what, number, status)
 
 
 class Files:
@@ -63,7 +107,7 @@ class Files:
 
 
 class Groups:
-    """Our groups in the tree at `root`, for one thread. Failures are `ResctrlError`s of the classes in errors.py."""
+    """Our groups in the tree at `root`, for one thread. Failures are `ResctrlError`s."""
 
     def __init__(self, root: Path, prefix: str = "sns_", files: Files | None = None) -> None:
         if not _NAME.fullmatch(prefix):
@@ -90,23 +134,25 @@ class Groups:
     def monitors(self, name: str) -> tuple[str, ...]:
         """Our monitoring groups in a control group, sorted; none where the machine has none."""
         try:
-            found = [entry.name for entry in os.scandir(self._control_path(name) / "mon_groups") if entry.is_dir()]
+            found = [entry.name for entry in os.scandir(self.directory(name) / "mon_groups") if entry.is_dir()]
         except FileNotFoundError:
             return ()
         except OSError as problem:
-            raise refusal(f"{self._control_path(name)} cannot be read", problem.errno or 0) from None
+            raise refusal(f"{self.directory(name)} cannot be read", problem) from None
         return tuple(sorted(each.removeprefix(self._prefix) for each in found if each.startswith(self._prefix)))
 
     def directory(self, name: str, monitor: str = "") -> Path:
         """Where the files of a control group are, or those of a monitoring group in it."""
-        return self._path(name, monitor)
+        control = self._root / self._ours(name)
+        return control / "mon_groups" / self._ours(monitor) if monitor else control
 
     def make(self, name: str, monitor: str = "") -> bool:
         """Make a group; False if it is there already. It may use the whole cache until its schemata are written.
 
-        Raises OutOfClosids, OutOfRmids or NoRoom, which are CannotMake.
+        Raises:
+            CannotMake: the machine has no room for it.
         """
-        path = self._path(name, monitor)
+        path = self.directory(name, monitor)
         try:
             self._files.make_directory(path)
         except FileExistsError:
@@ -117,16 +163,16 @@ class Groups:
 
     def write(self, name: str, text: str) -> None:
         """Write lines of schemata (schemata.lines); only the domains that they name change."""
-        path = self._path(name) / "schemata"
+        path = self.directory(name) / "schemata"
         self._write(path, text, f"{text.strip()!r} cannot be written to {path}")
 
     def read(self, name: str) -> Schemata:
         """The schemata of a group."""
-        return parse(self._read(self._path(name) / "schemata"))
+        return parse(self._read(self.directory(name) / "schemata"))
 
     def tasks(self, name: str, monitor: str = "") -> tuple[int, ...]:
         """The thread ids in a group."""
-        return self._tasks(self._path(name, monitor))
+        return self._tasks(self.directory(name, monitor))
 
     def root_tasks(self) -> tuple[int, ...]:
         """The thread ids in the root group: everything that nobody has put into a group."""
@@ -138,7 +184,7 @@ class Groups:
         Write the group's schemata first: until then it may use the whole cache. A monitoring group takes only threads
         of its control group.
         """
-        path, moved = self._path(name, monitor) / "tasks", []
+        path, moved = self.directory(name, monitor) / "tasks", []
         with self.lock():
             for thread_id in thread_ids:
                 with suppress(DeadTask):
@@ -167,7 +213,7 @@ class Groups:
 
         The tasks of a control group go back to the root group, those of a monitoring group stay in its control group.
         """
-        path = self._path(name, monitor)
+        path = self.directory(name, monitor)
         try:
             self._files.remove_directory(path)
         except FileNotFoundError:
@@ -178,15 +224,14 @@ class Groups:
     def remove_all(self) -> tuple[str, ...]:
         """Remove all our groups and nothing else; the result are their names. One that fails does not stop the rest.
 
-        Our monitoring groups in the root group go, too. Raises the first failure at the end.
+        Raises the first failure at the end.
         """
         removed, failures = [], []
         with self.lock():
-            monitors = [("", monitor) for monitor in self.monitors("")]
-            for name, monitor in [*((name, "") for name in self.names()), *monitors]:
+            for name in self.names():
                 try:
-                    self.remove(name, monitor)
-                    removed.append(name or monitor)
+                    self.remove(name)
+                    removed.append(name)
                 except ResctrlError as problem:
                     failures.append(problem)
         if failures:
@@ -195,7 +240,7 @@ class Groups:
 
     @contextmanager
     def lock(self, timeout_s: float = _LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Hold the lock of the tree (flock on its directory), which other tools respect, too. Raises Busy.
+        """Hold the lock of the tree (flock on its directory), which other tools respect, too.
 
         Whoever holds it through this object may take it again: it lasts until the first one ends. So one lock may
         cover reading what is in force, the layout, `apply` and the moves.
@@ -206,7 +251,7 @@ class Groups:
         try:
             descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as problem:
-            raise refusal(f"{self._root} cannot be locked", problem.errno or 0) from None
+            raise refusal(f"{self._root} cannot be locked", problem) from None
         try:
             self._wait_for_lock(descriptor, timeout_s)
             self._is_locked = True
@@ -222,15 +267,9 @@ class Groups:
                 return self._files.lock(descriptor)
             except BlockingIOError:
                 if time.monotonic() >= deadline_s:
-                    raise Busy(f"{self._root} is locked by another program for {timeout_s:g} s", errno.EBUSY) from None
+                    what = f"{self._root} is locked by another program for {timeout_s:g} s"
+                    raise ResctrlError(what, errno.EBUSY) from None
                 time.sleep(_LOCK_PAUSE_S)
-
-    def _path(self, name: str, monitor: str = "") -> Path:
-        control = self._control_path(name) if monitor else self._root / self._ours(name)
-        return control / "mon_groups" / self._ours(monitor) if monitor else control
-
-    def _control_path(self, name: str) -> Path:
-        return self._root / self._ours(name) if name else self._root
 
     def _ours(self, name: str) -> str:
         if not _NAME.fullmatch(name):
@@ -241,7 +280,7 @@ class Groups:
         try:
             found = [entry.name for entry in os.scandir(self._root) if entry.is_dir(follow_symlinks=False)]
         except OSError as problem:
-            raise refusal(f"{self._root} cannot be read", problem.errno or 0) from None
+            raise refusal(f"{self._root} cannot be read", problem) from None
         return sorted(set(found) - _OTHER_DIRECTORIES)
 
     def _unshared(self, path: Path) -> Schemata | None:
@@ -260,7 +299,7 @@ class Groups:
         try:
             return self._files.read(path)
         except OSError as problem:
-            raise refusal(f"{path} cannot be read", problem.errno or 0) from None
+            raise refusal(f"{path} cannot be read", problem) from None
 
     def _write(self, path: Path, text: str, what: str) -> None:
         try:
@@ -269,10 +308,7 @@ class Groups:
             raise self._refusal(what, problem) from None
 
     def _refusal(self, what: str, problem: OSError) -> ResctrlError:
-        return refusal(what, problem.errno or 0, self._status())
-
-    def _status(self) -> str:
-        """The kernel's words on the last command; empty where there are none."""
+        status = ""  # where the kernel has no words on its last command
         with suppress(OSError, ValueError):
-            return self._files.read(self._root / "info" / "last_cmd_status").strip()
-        return ""
+            status = self._files.read(self._root / "info" / "last_cmd_status").strip()
+        return refusal(what, problem, status)

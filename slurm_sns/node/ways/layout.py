@@ -1,4 +1,6 @@
-"""Which cache ways each job of a node owns and may use: one layout from the layout before and the jobs there now.
+"""Which cache ways each job of a node owns and may use: layouts from those before and the jobs there now. Pure.
+
+In one cache domain:
 
 - The guaranteed masks of the jobs are disjoint. They are contiguous; a mask has holes only on a sparse machine, where
   that avoids a move.
@@ -21,6 +23,11 @@ With `shared_ways` 0 the jobs may own the whole cache. Then the shared part is t
 on a sparse machine all such ways. Jobs may use these ways, too: they are the only case in which a granted mask and the
 shared part overlap. If fewer than `least_bits` such ways are left in a row, the kernel still requires a mask of
 `least_bits`: it takes as few owned ways as possible, then shareable ones, then ways of the jobs that own the most.
+
+A node has a layout for each cache domain (`domain_layouts`). A job owns the same number of ways in every domain that
+its cores touch, or none at all: where one domain has no ways left for it, its guarantee is lost, and the ways of the
+others serve the other jobs. A CLOSID counts for the whole node, not for a domain: jobs that hold masks keep theirs,
+then the oldest job gets the next one. A job that finds no ways takes no CLOSID.
 
 The result depends on the arguments alone, and not on the order of `needs` or `before`.
 
@@ -57,11 +64,15 @@ class Shape(NamedTuple):
 
 
 class Need(NamedTuple):
-    """A running job, the ways that it owns on this node, and a number that is smaller for jobs that came earlier."""
+    """A running job, the ways that it owns on this node, and a number that is smaller for jobs that came earlier.
+
+    `domains` are the cache domains that its cores touch.
+    """
 
     job_id: int
     ways: int
     since: int
+    domains: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +81,14 @@ class Layout:
 
     `guaranteed`: the ways that a job owns. `granted`: these and its part of the spare ways. `shared`: the ways of jobs
     without ways of their own and of the system. `without`: the jobs that were to own ways and run in the shared part,
-    oldest first, with the reason in `reasons`. `moved`: the jobs whose guaranteed mask differs from the one that they
+    oldest first, with the reason. `moved`: the jobs whose guaranteed mask differs from the one that they
     had, by id; a job that had or gets none is not among them.
     """
 
     guaranteed: Mapping[int, int]
     granted: Mapping[int, int]
     shared: int
-    without: tuple[int, ...]
-    reasons: Mapping[int, str]
+    without: Mapping[int, str]
     moved: tuple[int, ...]
 
 
@@ -102,13 +112,13 @@ def layout(before: Mapping[int, int], needs: Sequence[Need], shared_ways: int, s
     masks = positions({job: widths[job] for job in oldest_first}, held, room)
     fixed = {job for job, mask in masks.items() if held.get(job) == mask or len(spans(mask)) > 1}
     guaranteed, granted = with_spare_ways(oldest_first, masks, fixed, room.span.mask, shape.shareable)
-    without = [need for need in by_age if need.job_id not in widths]
     return Layout(
         guaranteed=guaranteed,
         granted=granted,
         shared=_shared(guaranteed, room, shape),
-        without=tuple(need.job_id for need in without),
-        reasons={need.job_id: _why_without(need, widths, room, shape.groups) for need in without},
+        without={
+            need.job_id: _why_without(need, widths, room, shape.groups) for need in by_age if need.job_id not in widths
+        },
         moved=tuple(sorted(job for job, mask in guaranteed.items() if before.get(job, mask) != mask)),
     )
 
@@ -206,3 +216,50 @@ def _fewest_owned(guaranteed: Mapping[int, int], room: Room, shape: Shape) -> in
 
     starts = range(room.span.start, room.span.end - room.least_bits + 1)
     return min((window(start, room.least_bits) for start in starts), key=loss)
+
+
+@dataclass(frozen=True, slots=True)
+class DomainLayouts:
+    """A layout for each domain, and the jobs that run in the shared part although they need ways, with the reason."""
+
+    layouts: Mapping[int, Layout]
+    without: Mapping[int, str]
+
+    def guaranteed(self) -> dict[int, Mapping[int, int]]:
+        """The guaranteed masks by domain and job: `before` of the next layouts."""
+        return {domain: each.guaranteed for domain, each in self.layouts.items()}
+
+
+def domain_layouts(
+    before: Mapping[int, Mapping[int, int]], needs: Sequence[Need], shared_ways: int, shapes: Mapping[int, Shape]
+) -> DomainLayouts:
+    """Lay out the domains of `shapes`; `before` are the guaranteed masks in force, by domain and job.
+
+    A job that needs no ways is in no layout and has no reason. A domain without a shape is not partitioned.
+    """
+    wanting = _by_rank(before, [each for each in needs if each.ways > 0])
+    waiting = [each for each in wanting if not shapes.keys().isdisjoint(each.domains)]
+    without = {each.job_id: "the cache cannot be partitioned" for each in wanting if each not in waiting}
+    most = min((shape.groups for shape in shapes.values()), default=0)
+    while True:
+        served = waiting[:most]
+        layouts = {
+            domain: layout(
+                before.get(domain, {}), [each for each in served if domain in each.domains], shared_ways, shape
+            )
+            for domain, shape in shapes.items()
+        }
+        refused = {job_id: why for each in layouts.values() for job_id, why in each.without.items()}
+        # One at a time: without it, those behind it may find ways.
+        first = next((each for each in served if each.job_id in refused), None)
+        if first is None:
+            without |= {each.job_id: f"all {most} CLOSIDs for jobs are taken" for each in waiting[most:]}
+            return DomainLayouts(layouts, without)
+        without[first.job_id] = refused[first.job_id]
+        waiting.remove(first)
+
+
+def _by_rank(before: Mapping[int, Mapping[int, int]], needs: Sequence[Need]) -> list[Need]:
+    """The jobs that hold masks, then the others; each from the oldest on."""
+    holding = {job_id for masks in before.values() for job_id in masks}
+    return sorted(needs, key=lambda each: (each.job_id not in holding, each.since, each.job_id))

@@ -143,24 +143,24 @@ def test_of_17_jobs_on_16_closids_the_last_three_run_in_the_shared_part():
     many = layout({}, needs(*[1] * 17), 1, XEON)
 
     assert sorted(many.guaranteed) == list(range(1, 15))
-    assert many.without == (15, 16, 17)
-    assert many.reasons[15] == "all 14 CLOSIDs for jobs are taken"
+    assert list(many.without) == [15, 16, 17]
+    assert many.without[15] == "all 14 CLOSIDs for jobs are taken"
 
 
 def test_a_job_that_is_too_large_is_told_so_although_the_closids_are_taken_in_the_end():
     made = layout({}, needs(2, 100, 1, 1), 2, Shape(0xFFF, 1, 0, False, 2))
 
     assert sorted(made.guaranteed) == [1, 3]
-    assert made.reasons[2] == "it needs 100 cache ways; 7 of the 10 for jobs are free"
-    assert made.reasons[4] == "all 2 CLOSIDs for jobs are taken"
+    assert made.without[2] == "it needs 100 cache ways; 7 of the 10 for jobs are free"
+    assert made.without[4] == "all 2 CLOSIDs for jobs are taken"
 
 
 def test_a_job_that_is_too_large_does_not_stop_a_smaller_one():
     some = layout({}, needs(6, 8, 3), 2, plain(12))
 
     assert sorted(some.guaranteed) == [1, 3]
-    assert some.without == (2,)
-    assert some.reasons[2] == "it needs 8 cache ways; 1 of the 10 for jobs is free"
+    assert list(some.without) == [2]
+    assert some.without[2] == "it needs 8 cache ways; 1 of the 10 for jobs is free"
 
 
 def test_a_job_keeps_its_ways_when_an_older_one_waits_for_some_and_that_one_gets_the_next_that_are_free():
@@ -169,12 +169,12 @@ def test_a_job_keeps_its_ways_when_an_older_one_waits_for_some_and_that_one_gets
     freed = layout(still.guaranteed, [Need(2, 8, 102)], 2, plain(12))
 
     assert still == crowded
-    assert freed.without == ()
+    assert freed.without == {}
     assert picture(freed.guaranteed, 12) == "22222222...."
 
 
 def test_a_job_that_asks_for_no_ways_shares():
-    assert layout({}, needs(0, 2), 2, L2).reasons == {1: "it asks for no cache ways"}
+    assert layout({}, needs(0, 2), 2, L2).without == {1: "it asks for no cache ways"}
 
 
 def test_a_need_below_the_least_bits_of_a_mask_is_raised_to_them():
@@ -268,7 +268,6 @@ def test_a_mask_that_no_cache_has_is_refused(shape):
 def check(now: Layout, jobs: list[Need], shared_ways: int, shape: Shape) -> None:
     """What holds for every layout."""
     assert sorted([*now.guaranteed, *now.without]) == sorted(need.job_id for need in jobs)
-    assert set(now.reasons) == set(now.without)
     assert set(now.moved) <= set(now.guaranteed) == set(now.granted)
     assert len(now.guaranteed) <= shape.groups
     for need in jobs:

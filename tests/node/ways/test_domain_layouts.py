@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from slurm_sns.node.domain_layouts import DomainNeed, domain_layouts
-from slurm_sns.node.ways.layout import Need, Shape
+from slurm_sns.node.ways.layout import Need, Shape, domain_layouts
 
 BOTH = (0, 1)
 
@@ -14,8 +13,8 @@ def shapes(groups: int = 14) -> dict[int, Shape]:
     return dict.fromkeys(BOTH, Shape(0xFFF, 1, 0, False, groups))
 
 
-def need(job_id: int, ways: int, *domains: int) -> DomainNeed:
-    return DomainNeed(Need(job_id, ways, job_id), domains or BOTH)
+def need(job_id: int, ways: int, *domains: int) -> Need:
+    return Need(job_id, ways, job_id, domains or BOTH)
 
 
 def test_a_job_has_ways_where_its_cores_are() -> None:
@@ -88,7 +87,7 @@ def test_closids_are_never_exceeded_and_no_job_is_refused_for_them_while_one_is_
         made = domain_layouts(before, needs, 2, each_domain)
         before = made.guaranteed()
         owners = {job_id for masks in before.values() for job_id in masks}
-        wanting = {each.need.job_id for each in needs if each.need.ways}
+        wanting = {each.job_id for each in needs if each.ways}
         assert (owners | set(made.without), owners & set(made.without)) == (wanting, set())
         assert len(owners) <= groups
         for_closids = [why for why in made.without.values() if "CLOSIDs" in why]
