@@ -5,7 +5,7 @@ v1 in `cpu.cfs_quota_us` and `cpu.cfs_period_us` (Documentation/admin-guide/cgro
 
 Where Slurm puts a job (cgroup.conf(5), cgroup_v2.html; src/plugins/cgroup/v1/xcgroup.c, v2/cgroup_v2.c):
 
-    v2  SLICE/[NODE_]slurmstepd.scope/job_ID      SLICE is CgroupSlice, system.slice unless configured; NODE_ with
+    v2  SLICE/[NODE_]slurmstepd.scope/job_ID      SLICE is system.slice (CgroupSlice's default); NODE_ with
         SLICE/[NODE_]slurmstepd.scope/SLUID       --enable-multiple-slurmd, as Debian builds it. The SLUID names the job
                                                   since 26.05, unless cgroup.conf says CgroupJobIdPaths=yes (26.05.2).
     v1  HIERARCHY/slurm[_NODE]/uid_U/job_ID       Slurm uses cpuacct (JobAcctGatherType=jobacct_gather/cgroup) and never
@@ -15,17 +15,24 @@ Where Slurm puts a job (cgroup.conf(5), cgroup_v2.html; src/plugins/cgroup/v1/xc
 All four were seen on 26.05.5. A SLUID does not contain the job's id; without it a job is found by its slurmstepd,
 which runs in step_*/slurm below the job and is titled `slurmstepd: [ID.STEP]`; only root can put a process there.
 
-No symbolic link is followed below the root. A job's cgroup that has vanished is no error: the job has ended.
+No symbolic link is followed below the root: each part of a path is opened in the one before. A job's cgroup that has
+vanished is no error: the job has ended.
 """
 
+import errno
+import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from slurm_sns.node.cgroup_files import CgroupError, CgroupFiles, CgroupGone, Names, NoSuchFile, ThreadEnded
+from slurm_sns.errors import SnsError
 from slurm_sns.node.counters.readings import numbers_of
+
+#: The path of a cgroup: the names from the root down.
+Names = tuple[str, ...]
 
 #: The kernel's limits in microseconds (tg_set_cfs_bandwidth, kernel/sched/core.c): quota and period at least 1 ms, a
 #: period at most 1 s. The default period is 100 ms.
@@ -42,7 +49,126 @@ _LIMITED = {
     2: "the controller cpu in the job's cgroup (EnableControllers=yes in cgroup.conf)",
 }
 
-_TITLE = re.compile(r"slurmstepd: \[(\d+)\.")
+#: What a slurmstepd calls itself: for batch scripts `41.batch`, for external steps `41.extern`; a job of several
+#: components has an id for each.
+TITLE = re.compile(rb"slurmstepd: \[(\d{1,10})\.")
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_CLOEXEC
+
+#: The cgroup was removed: opening it, and using a file of it that is open.
+_GONE = (errno.ENOENT, errno.ENODEV)
+
+
+class CgroupError(SnsError):
+    """A cgroup could not be used."""
+
+
+class NoSuchFile(CgroupError):
+    """The cgroup exists, but has no such file: its controller is not enabled."""
+
+
+class CgroupGone(CgroupError):
+    """The cgroup does not exist, or no longer."""
+
+
+class ThreadEnded(CgroupError):
+    """The thread that was to be put into a cgroup has ended."""
+
+
+class CgroupFiles:
+    """The tree at `root`. Each method raises `CgroupGone` if the cgroup does not exist, and `CgroupError` otherwise."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def exists(self, names: Names) -> bool:
+        """Whether the cgroup exists; never `CgroupGone`."""
+        try:
+            with self._at(names, ""):
+                return True
+        except CgroupGone:
+            return False
+
+    def directories(self, names: Names) -> list[str]:
+        """The names of the directories in the cgroup, sorted."""
+        with self._at(names, "") as directory, os.scandir(directory) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+
+    def read(self, names: Names, file: str) -> str:
+        """What the file in the cgroup holds.
+
+        Raises:
+            NoSuchFile: the cgroup has no such file.
+        """
+        with self._at(names, file) as directory:
+            opened = os.open(file, os.O_RDONLY | _FILE, dir_fd=directory)
+            with os.fdopen(opened, encoding="ascii", errors="replace") as content:
+                return content.read()
+
+    def write(self, names: Names, file: str, text: str) -> None:
+        """Write the line with one system call, as the kernel wants it.
+
+        Raises:
+            NoSuchFile: the cgroup has no such file.
+        """
+        with self._at(names, file) as directory:
+            opened = os.open(file, os.O_WRONLY | os.O_TRUNC | _FILE, dir_fd=directory)
+            try:
+                os.write(opened, f"{text}\n".encode("ascii"))
+            except OSError as problem:
+                if problem.errno == errno.EINVAL:
+                    raise CgroupError(f"the kernel refuses {text!r} in {'/'.join((*names, file))}") from None
+                if problem.errno == errno.ESRCH:
+                    raise ThreadEnded(f"thread {text} has ended") from None
+                raise
+            finally:
+                os.close(opened)
+
+    def make(self, names: Names) -> None:
+        """Make the cgroup, and those above it, unless it exists."""
+        for depth in range(1, len(names) + 1):
+            if not self.exists(names[:depth]):
+                with self._at(names[: depth - 1], "") as directory, suppress(FileExistsError):
+                    os.mkdir(names[depth - 1], 0o755, dir_fd=directory)
+
+    def remove(self, names: Names) -> None:
+        """Remove the cgroup, which must have no threads and none below it."""
+        with self._at(names[:-1], names[-1]) as directory:
+            os.rmdir(names[-1], dir_fd=directory)
+
+    @contextmanager
+    def _at(self, names: Names, file: str) -> Iterator[int]:
+        """The open directory of the cgroup. `file` is what is used in it, for errors."""
+        try:
+            directory = os.open(self.root, _DIRECTORY)
+        except OSError as problem:
+            raise CgroupError(f"the cgroup root {self.root} cannot be read: {problem.strerror}") from None
+        is_open = False
+        try:
+            for name in names:
+                below = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
+                os.close(directory)
+                directory = below
+            is_open = True
+            yield directory
+        except OSError as problem:
+            raise self._error(problem, names, file if is_open else "") from None
+        finally:
+            os.close(directory)
+
+    def _error(self, problem: OSError, names: Names, file: str) -> CgroupError:
+        """The error of ours for the kernel's."""
+        path = "/".join((*names, file) if file else names)
+        if problem.errno in _GONE:
+            # A file that is missing in a cgroup that exists is another matter.
+            is_file = problem.errno == errno.ENOENT and file and self.exists(names)
+            return (
+                NoSuchFile(f"{path} does not exist below {self.root}") if is_file else CgroupGone(f"no cgroup {path}")
+            )
+        if problem.errno in (errno.ELOOP, errno.ENOTDIR):
+            return CgroupError(f"{path} below {self.root} is, or lies below, a symbolic link or a file; it is not used")
+        return CgroupError(f"{path} below {self.root} cannot be used: {problem.strerror}")
 
 
 class CpuLimit(NamedTuple):
@@ -88,35 +214,26 @@ def limit_of(share: float, cores: int) -> CpuLimit:
 class Cgroups:
     """The cgroups below `root` (/sys/fs/cgroup) of the jobs that Slurm runs on `node`, its NodeName.
 
-    `slice_path` is CgroupSlice of cgroup.conf. `processes` is where the processes are (/proc).
+    `processes` is where the processes are (/proc).
     """
 
-    def __init__(
-        self, root: Path, node: str, *, slice_path: str = "system.slice", processes: Path = Path("/proc")
-    ) -> None:
-        slices = tuple(slice_path.split("/"))
-        for name in (node, *slices):
-            if name in ("", ".", "..") or "/" in name:
-                raise CgroupError(f"{name!r} cannot be a part of a cgroup's path; valid: a name without /")
-        self._files = CgroupFiles(root)
-        self._node = node
-        self._slices = slices
-        self._processes = processes
+    def __init__(self, root: Path, node: str, *, processes: Path = Path("/proc")) -> None:
+        if node in ("", ".", "..") or "/" in node:
+            raise CgroupError(f"{node!r} cannot be a part of a cgroup's path; valid: a name without /")
+        self._files, self._node, self._processes = CgroupFiles(root), node, processes
 
-    def find(self, job_id: int, sluid: str | None = None) -> JobCgroup | None:
+    def find(self, job_id: int) -> JobCgroup | None:
         """The cgroup of the job with this number (SLURM_JOB_ID, for a task of an array its own); None if it has none.
 
         On cgroup v1 without a hierarchy that limits CPU time, another of the job's cgroups: it has the job's threads.
 
         Raises:
-            CgroupError: the root cannot be read, or what is given cannot be a SLUID.
+            CgroupError: the root cannot be read.
         """
-        if sluid is not None and not SLUID.fullmatch(sluid):
-            raise CgroupError(f"{sluid!r} is no SLUID; valid: s and 13 characters of 0-9 and A-Z without I, L, O and U")
-        names = self._find_v2(job_id, sluid) if self._version() == 2 else self._find_v1(job_id)
+        names = self._find_v2(job_id) if self._version() == 2 else self._find_v1(job_id)
         return None if names is None else JobCgroup(self._version(), names)
 
-    def provide(self, job_id: int, sluid: str | None = None) -> JobCgroup | None:
+    def provide(self, job_id: int) -> JobCgroup | None:
         """The job's cgroup in which its CPU time can be limited: Slurm's, or one of our own where Slurm makes none.
 
         Ours has the name of Slurm's, and the threads that the job has now; their children follow. Threads of a later
@@ -127,7 +244,7 @@ class Cgroups:
         """
         apart = self._apart() if self._version() == 1 else None
         if apart is None:
-            return self.find(job_id, sluid)
+            return self.find(job_id)
         slurms = self._find_v1(job_id, but=apart)
         if slurms is None:
             return None
@@ -159,16 +276,22 @@ class Cgroups:
             pass  # somebody was faster
         return True
 
-    def limit(self, job: JobCgroup) -> CpuLimit | None:
-        """The job's present limit; None if the cgroup has vanished.
+    def limit(self, job: JobCgroup) -> CpuLimit:
+        """The job's present limit, as the kernel has it.
 
         Raises:
+            CgroupGone: the cgroup has vanished.
             CgroupError: the cgroup has no limit of CPU time, or it cannot be read.
         """
         try:
-            return self._read_limit(job)
-        except CgroupGone:
-            return None
+            if job.version == 2:
+                quota, period = self._files.read(job.names, "cpu.max").split()
+            else:
+                quota = self._files.read(job.names, "cpu.cfs_quota_us").strip()
+                period = self._files.read(job.names, "cpu.cfs_period_us")
+        except NoSuchFile as missing:
+            raise CgroupError(f"{missing}: CPU time cannot be limited there; valid: {_LIMITED[job.version]}") from None
+        return CpuLimit(None if quota in ("max", "-1") else int(quota), int(period))
 
     def set_share(self, job: JobCgroup, share: float, cores: int) -> bool:
         """Let the job have this share of the time of its cores on this node; False if the cgroup has vanished.
@@ -229,17 +352,15 @@ class Cgroups:
         """The version of cgroups at the root; 1 also for a hybrid, as Slurm's `CgroupPlugin=autodetect` takes it."""
         return 2 if (self._files.root / "cgroup.controllers").is_file() else 1
 
-    def _find_v2(self, job_id: int, sluid: str | None) -> Names | None:
+    def _find_v2(self, job_id: int) -> Names | None:
         """The directories down to the job, in the scope of this node or in that of a single slurmd."""
         for scope in (f"{self._node}_slurmstepd.scope", "slurmstepd.scope"):
-            parents = (*self._slices, scope)
-            for name in (f"job_{job_id}", sluid):
-                if name is not None and self._files.exists((*parents, name)):
+            parents = ("system.slice", scope)
+            if self._files.exists((*parents, f"job_{job_id}")):
+                return (*parents, f"job_{job_id}")
+            for name in self._below(parents):
+                if SLUID.fullmatch(name) and self._is_of(job_id, (*parents, name)):
                     return (*parents, name)
-            if sluid is None:
-                for name in self._below(parents):
-                    if SLUID.fullmatch(name) and self._is_of(job_id, (*parents, name)):
-                        return (*parents, name)
         return None
 
     def _apart(self) -> str | None:
@@ -267,7 +388,7 @@ class Cgroups:
                 served = self._files.read((*names, step, "slurm"), "cgroup.procs").split()
             except (CgroupGone, NoSuchFile):
                 continue
-            titles = (_TITLE.match(self._title(process)) for process in served)
+            titles = (TITLE.match(self._title(process)) for process in served)
             if any(title is not None and int(title[1]) == job_id for title in titles):
                 return True
         return False
@@ -279,12 +400,12 @@ class Cgroups:
         except CgroupGone:
             return []
 
-    def _title(self, process: str) -> str:
+    def _title(self, process: str) -> bytes:
         """The process title of the process; empty if it has ended."""
         try:
-            return (self._processes / process / "cmdline").read_text(encoding="utf-8", errors="replace")
+            return (self._processes / process / "cmdline").read_bytes()
         except OSError:
-            return ""
+            return b""
 
     def _set(self, job: JobCgroup, limit: CpuLimit) -> bool:
         """Write the limit unless it is set already.
@@ -293,25 +414,13 @@ class Cgroups:
         (sched_cfs_period_timer), so equal CPUs are an equal limit.
         """
         try:
-            before = self._read_limit(job)
+            before = self.limit(job)
             if before.cpus != limit.cpus:
                 for file, text in writes(job.version, before, limit):
                     self._files.write(job.names, file, text)
         except CgroupGone:
             return False
         return True
-
-    def _read_limit(self, job: JobCgroup) -> CpuLimit:
-        """The limit as the kernel has it."""
-        try:
-            if job.version == 2:
-                quota, period = self._files.read(job.names, "cpu.max").split()
-            else:
-                quota = self._files.read(job.names, "cpu.cfs_quota_us").strip()
-                period = self._files.read(job.names, "cpu.cfs_period_us")
-        except NoSuchFile as missing:
-            raise CgroupError(f"{missing}: CPU time cannot be limited there; valid: {_LIMITED[job.version]}") from None
-        return CpuLimit(None if quota in ("max", "-1") else int(quota), int(period))
 
 
 def writes(version: int, before: CpuLimit, limit: CpuLimit) -> tuple[tuple[str, str], ...]:

@@ -40,13 +40,11 @@ from resctrl_emulator.machines import XEON
 
 from slurm_sns.closids import KEPT
 from slurm_sns.node.agent.agent import Agent
-from slurm_sns.node.agent.cpu_shares import CpuShares
-from slurm_sns.node.agent.partition import NodeLimits
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.spool import Spool
 from slurm_sns.node.agent.state_file import StateFile
 from slurm_sns.node.agent.tasks_of_job import Processes, SlurmTasks
-from slurm_sns.node.agent.tree import NodeTree
+from slurm_sns.node.agent.tree import NodeLimits, NodeTree
 from slurm_sns.node.bandwidth_needs import Peak
 from slurm_sns.node.cgroups import Cgroups
 from slurm_sns.node.counters.node_counters import NodeCounters
@@ -187,7 +185,7 @@ class Bench:
                 counters=lambda: NodeCounters(
                     SoftwarePerf(), tree.root, Path("/nowhere"), said.append, clock=self.clock.steady
                 ),
-                shares=CpuShares(None, said.append),
+                cgroups=None,
                 state=StateFile(state, said.append),
                 spool=Spool(state / "spool", said.append),
                 verify=lambda token, run, nodes: grants.verified(token, KEYS, run, NODE, nodes),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from slurm_sns.node.agent.partition import JobNeeds, NodeLimits, Partition
+from slurm_sns.node.agent.tree import JobNeeds, NodeLimits, Partition
 from slurm_sns.node.apply import Applied
 from slurm_sns.node.bandwidth_needs import Peak
 from slurm_sns.node.group_writes import group_of, job_of, masks

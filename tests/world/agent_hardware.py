@@ -203,7 +203,7 @@ class Processes:
                 self.tasks.end(thread)
 
     def of(self, jobs: Iterable[int]) -> Mapping[int, Tasks]:
-        """The port `JobTasks`."""
+        """In place of `SlurmTasks`."""
         found: Mapping[int, Tasks] = self.node.call("tasks", lambda: {job: self._of(job) for job in jobs})
         return found
 

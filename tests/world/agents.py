@@ -10,12 +10,10 @@ from random import Random
 from typing import Any
 
 from slurm_sns.node.agent.agent import Agent
-from slurm_sns.node.agent.cpu_shares import CpuShares
-from slurm_sns.node.agent.partition import NodeLimits
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.spool import Spool
 from slurm_sns.node.agent.state_file import NAME, StateFile
-from slurm_sns.node.agent.tree import NodeTree
+from slurm_sns.node.agent.tree import NodeLimits, NodeTree
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.spread_n_share.drift import DriftParameters
 from slurm_sns.policies.spread_n_share.exploration import Exploration
@@ -154,7 +152,7 @@ class Node:
                 slurmstepds=self.processes.slurmstepds,
                 cores=lambda cpus, _level: {0: len(cpus)} if cpus else {},
                 counters=lambda: CountersOf(self, self.files, self.processes),  # type: ignore[arg-type, return-value]
-                shares=CpuShares(None, self.log),
+                cgroups=None,
                 state=StateFile(DiskPath(self.disk, DISK), self.log),  # type: ignore[arg-type]
                 spool=Spool(DiskPath(self.disk, f"{DISK}/spool"), self.log, SpoolFilesOf()),  # type: ignore[arg-type]
                 verify=self._verify,

@@ -63,7 +63,7 @@ def grant_not_verified() -> Iterator[None]:
 @mutant
 def group_of_a_vanished_job_kept() -> Iterator[None]:
     """A job without an epilog is never given up."""
-    with patch.object(presence, "vanished", lambda *_: frozenset()):
+    with patch.object(presence.LastSeen, "vanished", lambda *_: frozenset()):
         yield
 
 

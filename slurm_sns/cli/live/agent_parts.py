@@ -11,15 +11,12 @@ from slurm_sns.cli.live.node_missing import missing
 from slurm_sns.cli.live.process import log
 from slurm_sns.config import Config
 from slurm_sns.node.agent.agent import Agent
-from slurm_sns.node.agent.boot_clock import BootClock, boot_id
 from slurm_sns.node.agent.cache_domains import CacheDomains
-from slurm_sns.node.agent.cpu_shares import CpuShares
-from slurm_sns.node.agent.partition import NodeLimits
-from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
+from slurm_sns.node.agent.ports import AgentPorts, AgentSettings, BootClock, boot_id
 from slurm_sns.node.agent.spool import Spool
 from slurm_sns.node.agent.state_file import StateFile
 from slurm_sns.node.agent.tasks_of_job import Processes, SlurmTasks
-from slurm_sns.node.agent.tree import CoresByCache, NodeTree
+from slurm_sns.node.agent.tree import CoresByCache, NodeLimits, NodeTree
 from slurm_sns.node.bandwidth_needs import Peak
 from slurm_sns.node.cgroups import Cgroups
 from slurm_sns.node.counters.node_counters import DEVICES, NodeCounters
@@ -113,7 +110,7 @@ def _ports(
         cores=found.cores,
         # A line about what the node cannot measure comes once, not again with each new tree.
         counters=lambda: NodeCounters(found.perf, agents.resctrl, found.devices, said, clock=clock.steady),
-        shares=CpuShares(cgroups, log.info),
+        cgroups=cgroups,
         state=StateFile(agents.state_dir, log.info),
         spool=Spool(agents.state_dir / "spool", log.info),
         verify=verify,

@@ -20,15 +20,13 @@ from typing import Any
 
 from slurm_sns.errors import SnsError
 from slurm_sns.node.agent.controller_link import ControllerLink
-from slurm_sns.node.agent.events import job_event
-from slurm_sns.node.agent.in_force import InForce
-from slurm_sns.node.agent.inbox import Asked, Inbox, Message
-from slurm_sns.node.agent.node_state import facts_of, shown, state_of
+from slurm_sns.node.agent.in_force import InForce, next_turn_s, why_shared
+from slurm_sns.node.agent.inbox import Asked, Inbox, Message, job_event
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings, Channel
 from slurm_sns.node.agent.presence import Presence
-from slurm_sns.node.agent.sampling import next_turn_s
+from slurm_sns.node.agent.run_meters import points
 from slurm_sns.node.agent.state_file import Remembered
-from slurm_sns.wire.values import ActiveRuns, Change, NodeFacts, NodeState
+from slurm_sns.wire.values import ActiveRuns, Change, JobThere, NodeFacts, NodeState
 
 #: How often tasks are looked for whose run has just begun, and for how long; a prolog elsewhere may take that long.
 YOUNG_LOOK_S, YOUNG_S = 1.0, 120.0
@@ -127,18 +125,82 @@ class Agent:
         """Whether the last layout is not in force, or the kernel had no room for the group of a job."""
         return not self._is_arranged or bool(self._ports.tree.refused)
 
+    # What it says of the node.
+
     def state(self) -> NodeState:
-        """What the controller is told of this node."""
-        ports, sampled_ways = self._ports, self._in_force.sampled_ways
-        troubles = (ports.tree.trouble, ports.spool.trouble, ports.state.trouble)
-        known = (ports.clock.now(), self._facts, self._presence.here, ports.tree, self._in_force.cores)
-        return state_of(*known, sampled_ways=sampled_ways, troubles=troubles)
+        """What the controller is told of this node: what it can do, what does not work, and what each run has."""
+        ports, tree, here = self._ports, self._ports.tree, self._presence.here
+        jobs = []
+        for run in here.runs:
+            job_id = run.run.job_id
+            ways = tree.has_ways(job_id)
+            jobs.append(
+                JobThere(
+                    run.run,
+                    ways,
+                    run.bandwidth_gbps if tree.limits_bandwidth(job_id) else 0,
+                    why_shared(run, ways, tree.why_without(job_id)),
+                    is_sampled=run is here.sampled and self._in_force.sampled_ways > 0,
+                    is_found=run.is_found,
+                    awaits_task=run.claim is not None,
+                    cores=tree.core_counts(self._in_force.cores.get(job_id, {})),
+                )
+            )
+        troubles = (tree.trouble, ports.spool.trouble, ports.state.trouble)
+        return NodeState(ports.clock.now(), self._facts, tuple(jobs), "; ".join(filter(None, troubles)))
 
     def shown(self) -> dict[str, Any]:
-        """What `sns agent --show` shows."""
-        now_s, reports = self._ports.clock.steady(), len(self._ports.spool.reports())
-        known = (self.state(), self._presence.here, self._in_force, now_s)
-        return shown(*known, is_connected=self._controller.is_connected, reports=reports)
+        """What `sns agent --show` shows, for JSON."""
+        state, now_s = self.state(), self._ports.clock.steady()
+        tasks, sums = self._in_force.tasks, self._in_force.measuring.sums()
+        jobs = []
+        for there, run in zip(state.jobs, self._presence.here.runs, strict=True):
+            job_id = run.run.job_id
+            jobs.append(
+                {
+                    "job": job_id,
+                    "restarts": run.run.restarts,
+                    "here_s": round(now_s - run.began_s, 1),
+                    "ways": there.ways,
+                    "bandwidth_gbps": there.bandwidth_gbps,
+                    "granted_ways": run.ways,
+                    "is_sampled": there.is_sampled,
+                    "threads": len(tasks[job_id].threads) if job_id in tasks else 0,
+                    "why_shared": there.why_shared,
+                    "points": [
+                        {"ways": each.ways, "seconds": each.seconds, "ipc": each.ipc, "gbps": each.bandwidth_gbps}
+                        for each in points(sums.get(job_id, {}))
+                    ],
+                }
+            )
+        return {
+            "node": state.facts.node,
+            "mode": state.facts.mode,
+            "ways": state.facts.ways,
+            "why_unpartitioned": state.facts.why_unpartitioned,
+            "trouble": state.trouble,
+            "is_connected": self._controller.is_connected,
+            "reports": len(self._ports.spool.reports()),
+            "jobs": jobs,
+        }
+
+    def _facts_now(self) -> NodeFacts:
+        """What the node can do."""
+        settings, tree, counters = self._settings, self._ports.tree, self._in_force.measuring.counters
+        partition = tree.partition
+        caches = () if partition is None else partition.machine.last_level
+        return NodeFacts(
+            settings.node,
+            settings.software,
+            "observe" if settings.observes else "partition",
+            min((cache.mask.bit_count() for cache in caches), default=0),
+            0 if partition is None else partition.closids_for_jobs(),
+            limits_bandwidth=partition is not None and partition.limits_bandwidth,
+            measures_ipc=counters.measures_ipc,
+            measures_bandwidth=counters.measures_bandwidth,
+            why_unpartitioned=tree.why_not,
+            cores=tree.core_counts(tree.known_cores(None, self._ports.cores)),
+        )
 
     # Events.
 
@@ -228,7 +290,7 @@ class Agent:
             if self._settings.confine_system:
                 tree.confine_system()
         self._join([each.run.job_id for each in self._presence.here.runs])
-        self._facts = facts_of(self._settings, self._ports, self._in_force.measuring.counters)
+        self._facts = self._facts_now()
         self._save()
 
     def _young(self) -> list[int]:

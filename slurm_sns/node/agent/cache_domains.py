@@ -1,7 +1,8 @@
 """Which cache domain each CPU belongs to, from sysfs: /sys/devices/system/cpu/cpuN/cache/indexM."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -34,25 +35,23 @@ class CacheDomains:
     def _caches_of(self) -> Mapping[int, Mapping[int, int]]:
         """The ids of each CPU's caches, by level. The topology of a machine does not change."""
         found = {}
-        for directory in self._cpus.glob("cpu[0-9]*"):
+        for cpu, directory in self._directories():
             levels = {_number(each / "level"): _number(each / "id") for each in directory.glob("cache/index*")}
-            if directory.name[3:].isdigit():
-                known = {level: number for level, number in levels.items() if level is not None and number is not None}
-                found[int(directory.name[3:])] = known
+            found[cpu] = {level: each for level, each in levels.items() if level is not None and each is not None}
         return found
 
     @cached_property
     def _core_of(self) -> Mapping[int, int]:
         """The first CPU of each CPU's core."""
         found = {}
-        for directory in self._cpus.glob("cpu[0-9]*"):
-            try:
-                siblings = numbers_of((directory / "topology" / "thread_siblings_list").read_text(encoding="ascii"))
-            except (OSError, ValueError):
-                continue
-            if siblings and directory.name[3:].isdigit():
-                found[int(directory.name[3:])] = siblings[0]
+        for cpu, directory in self._directories():
+            with suppress(OSError, ValueError, IndexError):
+                siblings = (directory / "topology" / "thread_siblings_list").read_text(encoding="ascii")
+                found[cpu] = numbers_of(siblings)[0]
         return found
+
+    def _directories(self) -> Iterator[tuple[int, Path]]:
+        return ((int(path.name[3:]), path) for path in self._cpus.glob("cpu[0-9]*") if path.name[3:].isdigit())
 
 
 def _number(path: Path) -> int | None:

@@ -6,8 +6,8 @@ A report waits in the spool until the controller has acknowledged it. Without a 
 from collections.abc import Callable, Collection
 
 from slurm_sns.node.agent.ports import AgentPorts, Channel
+from slurm_sns.node.agent.run_meters import Sums, points
 from slurm_sns.node.agent.runs_here import RunHere
-from slurm_sns.node.agent.sampling import Sums, points
 from slurm_sns.wire.values import NodeState, ReportKey, RunReport
 
 

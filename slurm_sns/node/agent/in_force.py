@@ -2,16 +2,20 @@
 
 It is brought into force in the tree and in the cgroups. Counting and changing belong together: the intervals of all
 runs end before ways are changed, and begin after it.
+
+Sampling: Spread-n-Share (SC'19), section 5.1: 2, 4, 8 and all ways, 5 s each, in turn over the whole run. The turn
+follows the wall clock, so that all nodes of a run change together without talking to each other.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import floor
 
-from slurm_sns.node.agent.partition import JobNeeds
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.run_meters import Counted, RunMeters
 from slurm_sns.node.agent.runs_here import RunHere, RunsHere
-from slurm_sns.node.agent.sampling import turns, ways_at
 from slurm_sns.node.agent.tasks_of_job import Tasks
+from slurm_sns.node.agent.tree import JobNeeds
+from slurm_sns.node.cgroups import CgroupError, Cgroups
 
 
 def needs(
@@ -56,6 +60,66 @@ def why_shared(run: RunHere, ways: int, reasons: Sequence[str]) -> str:
     return next(filter(None, reasons), "the node has not laid out its ways yet")
 
 
+def turns(sample_ways: Sequence[int], all_ways: int, least_ways: int = 1) -> tuple[int, ...]:
+    """The numbers of ways to sample on a cache of which a job can have `all_ways`, each once; the last are all."""
+    fewer = {max(ways, least_ways) for ways in sample_ways}
+    return (*sorted(ways for ways in fewer if ways < all_ways), all_ways)
+
+
+def ways_at(now_s: float, sample_s: float, turn: Sequence[int]) -> int:
+    """The number of ways at this moment; `now_s` are Unix seconds, `sample_s` is how long each turn takes."""
+    return turn[floor(now_s / sample_s) % len(turn)]
+
+
+def next_turn_s(now_s: float, sample_s: float) -> float:
+    """In how many seconds the next turn begins; more than 0."""
+    return (floor(now_s / sample_s) + 1) * sample_s - now_s
+
+
+class CpuShares:
+    """The CPU shares that this agent has set: one below 1 is a limit in the job's cgroup.
+
+    What is refused is said once for each run, and tried again.
+    """
+
+    def __init__(self, cgroups: Cgroups | None, log: Callable[[str], None]) -> None:
+        self._cgroups, self._log = cgroups, log
+        self._set: dict[int, float] = {}
+        self._said: dict[int, str] = {}
+
+    def bring_about(self, run: RunHere, cpus: int) -> None:
+        """Let the run have its share of so many CPUs on this node; 0 where their number is not known."""
+        job_id = run.run.job_id
+        if self._cgroups is None or run.cpu_share == self._set.get(job_id, 1.0):
+            return
+        try:
+            cgroup = self._cgroups.provide(job_id)
+            if cgroup is None or not cpus:
+                return  # it has not begun, or its CPUs are not limited: a share of what?
+            is_there = (
+                self._cgroups.set_share(cgroup, run.cpu_share, cpus)
+                if run.cpu_share < 1
+                else self._cgroups.lift(cgroup)
+            )
+        except CgroupError as problem:
+            if self._said.get(job_id) != str(problem):
+                self._said[job_id] = str(problem)
+                self._log(f"job {job_id}: its CPU share of {run.cpu_share:g} is not in force: {problem}")
+            return
+        if is_there:
+            self._set[job_id] = run.cpu_share
+
+    def forget(self, jobs: Iterable[int]) -> None:
+        """These jobs have ended: remove what was made for them."""
+        for job_id in jobs:
+            self._said.pop(job_id, None)
+            if self._set.pop(job_id, None) is not None and self._cgroups is not None:
+                try:
+                    self._cgroups.remove(job_id)
+                except CgroupError as problem:
+                    self._log(f"job {job_id}: the cgroup that limited its CPU time stays: {problem}")
+
+
 class InForce:
     """The runs' ways, bandwidth and parts of the CPU, their threads and their counters, which are opened at once.
 
@@ -65,6 +129,7 @@ class InForce:
     def __init__(self, settings: AgentSettings, ports: AgentPorts) -> None:
         self._settings, self._ports, self._tree = settings, ports, ports.tree
         self.measuring = RunMeters(ports.counters())
+        self._shares = CpuShares(ports.cgroups, ports.log)
         #: What was found last of each job: its tasks; its cores by cache domain, empty if they are not known.
         self.tasks: dict[int, Tasks] = {}
         self.cores: dict[int, Mapping[int, int]] = {}
@@ -90,7 +155,7 @@ class InForce:
                 continue
             if job_id in self._tree.made:
                 self._tree.place(job_id, tasks.threads)
-                self.measuring.reopen(job_id)
+                self.measuring.uncount(job_id)
             self.measuring.count(job_id, self._counted(job_id, tasks, here))
             self.measuring.begin_interval(job_id, self._ways(job_id, here))
 
@@ -116,14 +181,14 @@ class InForce:
         """Let the run, if it is here, have its part of the CPU, once its CPUs are known."""
         tasks = None if run is None else self.tasks.get(run.run.job_id)
         if run is not None and tasks is not None and not self._settings.observes:
-            self._ports.shares.bring_about(run, len(tasks.cpus))
+            self._shares.bring_about(run, len(tasks.cpus))
 
     def forget(self, jobs: Collection[int]) -> None:
         """These jobs have ended."""
         for job_id in jobs:
             self.tasks.pop(job_id, None)
             self.cores.pop(job_id, None)
-        self._ports.shares.forget(jobs)
+        self._shares.forget(jobs)
 
     def turn(self, here: RunsHere) -> int:
         """The number of ways that a sampled run is to have now; 0 if none is sampled, or nothing can be partitioned."""

@@ -1,26 +1,38 @@
 """What the agent uses of its node, its controller and its configuration. Tests pass fakes."""
 
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
-from slurm_sns.node.agent.cpu_shares import CpuShares
 from slurm_sns.node.agent.spool import Spool
 from slurm_sns.node.agent.state_file import StateFile
-from slurm_sns.node.agent.tasks_of_job import JobTasks
+from slurm_sns.node.agent.tasks_of_job import SlurmTasks
 from slurm_sns.node.agent.tree import CoresByCache, NodeTree
+from slurm_sns.node.cgroups import Cgroups
 from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.wire.values import Grant, NodeState, RunId, RunReport
 
 
-class NodeClock(Protocol):
-    """The time."""
+class BootClock:
+    """The time by this node. CLOCK_BOOTTIME goes on whatever becomes of the agent."""
 
     def now(self) -> float:
         """Unix seconds."""
+        return time.time()
 
     def steady(self) -> float:
-        """Seconds since the node's boot, which no change of the system time affects."""
+        """Seconds since the boot, which no change of the system time affects; suspended time counts."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def boot_id(path: Path = Path("/proc/sys/kernel/random/boot_id")) -> str:
+    """What the kernel calls this boot; without its file each start of an agent counts as one."""
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except OSError:
+        return f"unknown-{time.time_ns()}"
 
 
 class Channel(Protocol):
@@ -56,17 +68,18 @@ class AgentPorts:
     """What the agent uses.
 
     `slurmstepds` are the ids of the jobs that have one here. `verify` gives the grant of a token for a run whose nodes
-    are these, or raises SnsError. `boot` names the node's present boot.
+    are these, or raises SnsError. `boot` names the node's present boot. Without `cgroups` no job's part of the CPU is
+    limited.
     """
 
-    clock: NodeClock
+    clock: BootClock
     boot: str
     tree: NodeTree
-    tasks: JobTasks
+    tasks: SlurmTasks
     slurmstepds: Callable[[], Collection[int]]
     cores: CoresByCache
     counters: Callable[[], NodeCounters]
-    shares: CpuShares
+    cgroups: Cgroups | None
     state: StateFile
     spool: Spool
     verify: Callable[[str, RunId, Sequence[str]], Grant]

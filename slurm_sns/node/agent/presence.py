@@ -4,12 +4,12 @@ runs_here.py says what follows from each of these. Seen are the jobs that are he
 gone without an epilog. A run that has ended is reported before it is forgotten.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from slurm_sns.errors import SnsError
 from slurm_sns.node.agent.controller_link import ControllerLink
-from slurm_sns.node.agent.events import JobEvent
 from slurm_sns.node.agent.in_force import InForce
+from slurm_sns.node.agent.inbox import JobEvent
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.runs_here import RunHere, RunsHere
 from slurm_sns.node.agent.state_file import Remembered
@@ -18,27 +18,11 @@ from slurm_sns.wire.grants import grant_in
 from slurm_sns.wire.values import ActiveRuns, Change, Grant, RunId
 
 
-def vanished(
-    runs: Collection[RunId],
-    last_seen_s: Mapping[int, float],
-    now_s: float,
-    after_s: float,
-    active: Collection[RunId] | None,
-) -> frozenset[int]:
-    """The ids of the jobs among `runs` that have gone.
-
-    A job has gone when it had no slurmstepd for `after_s` seconds and the controller does not say that it is active
-    here. `last_seen_s` is when it had one last, or when its run began; `active` is None while no controller says so.
-    """
-    return frozenset(
-        run.job_id
-        for run in runs
-        if now_s - last_seen_s.get(run.job_id, now_s) >= after_s and (active is None or run not in active)
-    )
-
-
 class LastSeen:
-    """What was seen, in seconds since the node's boot. A job that is not seen for `after_s` has gone."""
+    """What was seen, in seconds since the node's boot.
+
+    A job has gone when it had no slurmstepd for `after_s` and the controller does not say that it is active here.
+    """
 
     def __init__(self, after_s: float) -> None:
         self._after_s = after_s
@@ -70,7 +54,8 @@ class LastSeen:
 
     def vanished(self, here: RunsHere, now_s: float) -> frozenset[int]:
         """The jobs whose runs have gone although no epilog said so."""
-        return vanished([each.run for each in here.runs], self.seen_s, now_s, self._after_s, self.active)
+        silent = [each.run for each in here.runs if now_s - self.seen_s.get(each.run.job_id, now_s) >= self._after_s]
+        return frozenset(run.job_id for run in silent if run not in (self.active or ()))
 
     def keep(self, jobs: Iterable[int]) -> None:
         """Forget all jobs but these, which are here."""
@@ -96,8 +81,8 @@ class Presence:
         if left.boot == self._ports.boot:
             # Killed between a report and the state: the run has ended.
             reported = {report.key for report in self._ports.spool.reports()}
-            ended = [each.run for each in left.runs.runs if (*each.run, self._settings.node) in reported]
-            self.here = left.runs.after_a_gap().without(ended)
+            ended = [each.run.job_id for each in left.runs.runs if (*each.run, self._settings.node) in reported]
+            self.here = left.runs.after_a_gap().without_vanished(ended).runs
             sums = {job: sums for job, sums in left.sums.items() if self.here.of(job) is not None}
             self._in_force.measuring.restore(sums)
             for each in self.here.runs:

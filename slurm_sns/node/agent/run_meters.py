@@ -7,19 +7,73 @@ The first and the last interval of a run are not added where there are others: i
 not begun yet, and in a part of the last it had ended. Where there are no others, their IPC counts, which does not
 depend on that; their bandwidth would be too low, and stays unknown.
 
+An interval counts only if something was executed in it: a suspended job has no IPC of 0. What a node cannot measure
+stays unknown (None), whatever the other values are.
+
 IPC comes from the job's cgroup (cgroup v2): all its processes, whenever they were started. Elsewhere its threads are
 counted, and what they start; a step that starts later is counted from the next opening on. The counters are opened anew
 when the threads of the job are others than at the last opening, at most once in each interval between two readings.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from slurm_sns.node.agent.sampling import Sums, with_interval
 from slurm_sns.node.agent.tasks_of_job import Tasks
 from slurm_sns.node.counters.node_counters import JobCounters, NodeCounters
 from slurm_sns.node.counters.readings import Rates, Reading, rates
+from slurm_sns.wire.values import Point
+
+
+@dataclass(frozen=True, slots=True)
+class PointSum:
+    """Sums over the intervals with one number of ways; a value and the seconds in which it was known."""
+
+    seconds: float = 0.0
+    ipc_seconds: float = 0.0
+    ipc_sum: float = 0.0
+    gbps_seconds: float = 0.0
+    gbps_sum: float = 0.0
+
+    def with_interval(self, rates: Rates) -> "PointSum":
+        """The sums with one more interval."""
+        seconds, ipc, gbps = rates.elapsed_s, rates.ipc, rates.bandwidth_gbps
+        return PointSum(
+            self.seconds + seconds,
+            self.ipc_seconds + (seconds if ipc is not None else 0.0),
+            self.ipc_sum + (ipc or 0.0) * seconds,
+            self.gbps_seconds + (seconds if gbps is not None else 0.0),
+            self.gbps_sum + (gbps or 0.0) * seconds,
+        )
+
+
+#: The sums by number of ways.
+Sums = Mapping[int, PointSum]
+
+
+def with_interval(sums: Sums, ways: int, rates: Rates, *, measures_ipc: bool) -> Sums:
+    """The sums with what happened between two readings at this number of ways.
+
+    `measures_ipc` is false on a node that counts no instructions: whether anything was executed is not known there.
+    """
+    is_idle = rates.ipc is None and (measures_ipc or rates.bandwidth_gbps is None)
+    if rates.elapsed_s <= 0 or is_idle:
+        return sums
+    return {**sums, ways: sums.get(ways, PointSum()).with_interval(rates)}
+
+
+def points(sums: Sums) -> tuple[Point, ...]:
+    """The averages, by increasing number of ways."""
+    return tuple(
+        Point(
+            ways,
+            each.seconds,
+            each.ipc_sum / each.ipc_seconds if each.ipc_seconds else None,
+            each.gbps_sum / each.gbps_seconds if each.gbps_seconds else None,
+        )
+        for ways, each in sorted(sums.items())
+    )
 
 
 class Counted(NamedTuple):
@@ -65,12 +119,8 @@ class RunMeters:
 
     def sums(self) -> Mapping[int, Sums]:
         """What was measured of each job so far; the last interval counts, as if it were not the end."""
-        return {job_id: self._sum_of(job_id) for job_id in {**self._sums, **self._last}}
-
-    def _sum_of(self, job_id: int) -> Sums:
-        last = self._last.get(job_id)
-        before = self._sums.get(job_id, {})
-        return before if last is None else self._with(before, last)
+        last = {job_id: self._with(self._sums.get(job_id, {}), each) for job_id, each in self._last.items()}
+        return {**self._sums, **last}
 
     def is_open(self, job_id: int) -> bool:
         """Whether the job is counted."""
@@ -127,7 +177,7 @@ class RunMeters:
         run = self._runs.get(job_id)
         if run is not None and run.counted.opened == counted.opened:
             return
-        self._close(job_id)
+        self.uncount(job_id)
         tasks = counted.tasks
         opened = self.counters.job(
             cgroup=tasks.directory,
@@ -139,13 +189,16 @@ class RunMeters:
         )
         self._runs[job_id] = _Run(opened, counted)
 
-    def reopen(self, job_id: int) -> None:
-        """Its group has been made anew: other files count it from now on."""
-        self._close(job_id)
+    def uncount(self, job_id: int) -> None:
+        """Close the counters of the job: `count` opens them anew."""
+        self.end_interval(job_id)
+        run = self._runs.pop(job_id, None)
+        if run is not None:
+            run.counters.close()
 
     def finish(self, job_id: int) -> Sums:
         """Stop counting the job; the result is all that was measured of it."""
-        self._close(job_id)
+        self.uncount(job_id)
         edges = [each.pop(job_id) for each in (self._first, self._last) if job_id in each]
         if not self._sums.get(job_id):
             for ways, happened in edges:
@@ -154,19 +207,11 @@ class RunMeters:
 
     def begin_with(self, counters: NodeCounters) -> None:
         """Use other counters from now on: the tree is another one. What was measured stays."""
-        for job_id in tuple(self._runs):
-            self._close(job_id)
-        self.counters.close()
+        self.close()
         self.counters = counters
 
     def close(self) -> None:
         """Stop counting."""
         for job_id in tuple(self._runs):
-            self._close(job_id)
+            self.uncount(job_id)
         self.counters.close()
-
-    def _close(self, job_id: int) -> None:
-        self.end_interval(job_id)
-        run = self._runs.pop(job_id, None)
-        if run is not None:
-            run.counters.close()

@@ -13,7 +13,7 @@ At most one run of a job is on a node. Every event may come twice, late, or not 
 | change of a revision that is not newer | nothing |
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 
 from slurm_sns.task_ids import task_id
@@ -85,7 +85,7 @@ class RunsHere:
         if here is None or here.run.restarts > run.restarts:
             return After(self)
         ended = here if here.run == run else replace(here, is_whole=False)
-        return After(self._without([ended]), (ended,))
+        return After(self._without({run.job_id}), (ended,))
 
     def with_found(self, runs: Mapping[RunId, int], at_s: float) -> "RunsHere":
         """Runs that are on the node although no prolog told of them; a job of which a run is here is left as it is.
@@ -126,12 +126,7 @@ class RunsHere:
         """The runs of these jobs have gone without an epilog."""
         gone = set(jobs)
         ended = tuple(replace(each, is_whole=False) for each in self.runs if each.run.job_id in gone)
-        return After(self._without(ended), ended)
-
-    def without(self, runs: Iterable[RunId]) -> "RunsHere":
-        """Without these runs, which an earlier agent has reported."""
-        gone = set(runs)
-        return replace(self, runs=tuple(each for each in self.runs if each.run not in gone))
+        return After(self._without(gone), ended)
 
     def with_change(self, change: Change) -> "RunsHere":
         """The controller has decided something else for a run."""
@@ -165,8 +160,7 @@ class RunsHere:
     def _replaced(self, run: RunHere) -> "RunsHere":
         return replace(self, runs=tuple(run if each.run.job_id == run.run.job_id else each for each in self.runs))
 
-    def _without(self, ended: Iterable[RunHere]) -> "RunsHere":
-        gone = {each.run.job_id for each in ended}
+    def _without(self, gone: Set[int]) -> "RunsHere":
         return replace(self, runs=tuple(each for each in self.runs if each.run.job_id not in gone))
 
     def _not_alone(self) -> "RunsHere":

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from slurm_sns.node.agent.run_meters import PointSum, Sums
 from slurm_sns.node.agent.runs_here import RunHere, RunsHere
-from slurm_sns.node.agent.sampling import PointSum, Sums
 from slurm_sns.wire.values import Grant, RunId
 
 #: Another meaning of a field needs another number.

@@ -6,16 +6,12 @@ user can set (environment, names, groups) decides.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from slurm_sns.node.cgroup_files import CgroupError
-from slurm_sns.node.cgroups import Cgroups
+from slurm_sns.node.cgroups import TITLE, CgroupError, Cgroups
 
-#: Of batch scripts `41.batch`, of external steps `41.extern`; a job of several components has an id for each.
-TITLE = re.compile(rb"slurmstepd: \[(\d{1,10})\.")
 _LONGEST_TITLE = 64
 _LONGEST_STAT = 1024  # a name of 16 bytes and some 50 numbers
 
@@ -99,22 +95,15 @@ class Tasks(NamedTuple):
     directory: Path | None = None
 
 
-class JobTasks(Protocol):
-    """Finds the tasks of jobs on this node."""
-
-    def of(self, jobs: Iterable[int]) -> Mapping[int, Tasks]:
-        """The tasks of each of these jobs; a job that has none has no threads."""
-
-
 class SlurmTasks:
-    """Finds them in Slurm's cgroups, and by slurmstepd where Slurm makes none. Without cgroups all by slurmstepd."""
+    """Finds the tasks of jobs in Slurm's cgroups; by slurmstepd where Slurm makes none, or without cgroups."""
 
     def __init__(self, cgroups: Cgroups | None, processes: Processes, log: Callable[[str], None]) -> None:
         self._cgroups, self._processes, self._log = cgroups, processes, log
         self._said: set[str] = set()
 
     def of(self, jobs: Iterable[int]) -> Mapping[int, Tasks]:
-        """See `JobTasks.of`."""
+        """The tasks of each of these jobs; a job that has none has no threads."""
         found = {job_id: self._in_cgroup(job_id) for job_id in jobs}
         without = [job_id for job_id, tasks in found.items() if not tasks.threads]
         if without:

@@ -13,13 +13,11 @@ from emulated_node import KEYS, NODE, SHARED_WAYS, Controller
 from resctrl_trees import Killed, Tree, intel
 
 from slurm_sns.node.agent.agent import Agent
-from slurm_sns.node.agent.cpu_shares import CpuShares
-from slurm_sns.node.agent.partition import NodeLimits
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.spool import Spool
 from slurm_sns.node.agent.state_file import StateFile
 from slurm_sns.node.agent.tasks_of_job import Tasks
-from slurm_sns.node.agent.tree import NodeTree
+from slurm_sns.node.agent.tree import NodeLimits, NodeTree
 from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.node.counters.perf_event import PerfError
 from slurm_sns.node.counters.readings import Count
@@ -150,7 +148,7 @@ class BareNode:
                 counters=lambda: NodeCounters(
                     NoPerf(), self.tree.root, Path("/nowhere"), lambda _: None, clock=self.clock.steady
                 ),
-                shares=CpuShares(None, self.said.append),
+                cgroups=None,
                 state=StateFile(self.state, self.said.append),
                 spool=Spool(self.state / "spool", self.said.append),
                 verify=lambda token, run, nodes: grants.verified(token, KEYS, run, NODE, nodes),

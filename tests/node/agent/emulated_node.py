@@ -16,13 +16,11 @@ from pathlib import Path
 from resctrl_emulator.agent import emulated
 
 from slurm_sns.node.agent.agent import Agent
-from slurm_sns.node.agent.cpu_shares import CpuShares
-from slurm_sns.node.agent.partition import NodeLimits
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.spool import Spool, SpoolFiles
 from slurm_sns.node.agent.state_file import StateFile
 from slurm_sns.node.agent.tasks_of_job import Processes, SlurmTasks, Tasks
-from slurm_sns.node.agent.tree import CoresByCache, NodeTree
+from slurm_sns.node.agent.tree import CoresByCache, NodeLimits, NodeTree
 from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.node.group_writes import group_of, masks
 from slurm_sns.node.resctrl.groups import Files, Groups
@@ -193,7 +191,7 @@ class Node:
                 counters=lambda: NodeCounters(
                     hardware.perf, self.root, hardware.devices, lambda _: None, clock=self.clock.steady
                 ),
-                shares=CpuShares(None, self.said.append),
+                cgroups=None,
                 state=StateFile(self.state, self.said.append),
                 spool=Spool(self.state / "spool", self.said.append, self.spool_files),
                 verify=lambda token, run, nodes: grants.verified(token, KEYS, run, NODE, nodes),

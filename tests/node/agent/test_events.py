@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.errors import BadInput
-from slurm_sns.node.agent.events import JobEvent, job_event
+from slurm_sns.node.agent.inbox import JobEvent, job_event
 from slurm_sns.wire.values import RunId
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.node import hook
-from slurm_sns.node.agent.events import job_event
+from slurm_sns.node.agent.inbox import job_event
 from slurm_sns.package_files import package_text
 
 HOOK = Path(hook.__file__)

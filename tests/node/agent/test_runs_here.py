@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.node.agent.in_force import needs, why_shared
-from slurm_sns.node.agent.presence import vanished
+from slurm_sns.node.agent.presence import LastSeen
 from slurm_sns.node.agent.runs_here import MOST_RUNS, NOT_NAMED, RunHere, RunsHere
 from slurm_sns.task_ids import task_id
 from slurm_sns.wire.values import ActiveRuns, ArrayTask, Change, Grant, RunId
@@ -191,7 +191,10 @@ class TestVanished:
         ],
     )
     def test_a_job_has_gone_when_nobody_has_seen_it_for_long(self, seen_s: float, active, gone: bool) -> None:
-        assert vanished([self.RUN], {1: seen_s}, 100.0, 60.0, active) == (frozenset({1}) if gone else frozenset())
+        seen = LastSeen(after_s=60.0)
+        seen.begin(1, seen_s)
+        seen.active = active
+        assert seen.vanished(here(self.RUN), 100.0) == ({1} if gone else set())
 
 
 def test_a_run_that_was_found_has_the_restart_count_that_the_controller_names() -> None:

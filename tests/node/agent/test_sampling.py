@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_sns.node.agent.sampling import next_turn_s, points, turns, ways_at, with_interval
+from slurm_sns.node.agent.in_force import next_turn_s, turns, ways_at
+from slurm_sns.node.agent.run_meters import points, with_interval
 from slurm_sns.node.counters.readings import Rates
 
 
