@@ -11,15 +11,13 @@ because a new group may use the whole cache until its masks are written. `apply`
 that holds it from reading the masks in force to moving the threads keeps other programs out all that time.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from slurm_sns.closids import closids_for_jobs
-from slurm_sns.node.bandwidth_needs import BandwidthNeeds
-from slurm_sns.node.group_writes import SHARED, group_of, group_writes, job_of, masks
+from slurm_sns.node.group_writes import SHARED, BandwidthNeeds, group_of, group_writes, job_of, masks
 from slurm_sns.node.resctrl.groups import CannotMake, GroupGone, Groups
 from slurm_sns.node.resctrl.machine import Machine
 from slurm_sns.node.resctrl.schemata import lines
@@ -115,7 +113,7 @@ class _Application:
         self._refused: list[str] = []
 
     def run(self) -> Applied:
-        names = [*self._shared(), *map(group_of, self._jobs())]
+        names = [*([SHARED] if self._layouts else []), *map(group_of, self._jobs())]
         present = self._groups.names()
         self._remove(present, names)
         new = self._make([name for name in names if name not in present], has_jobs=names != [SHARED])
@@ -139,11 +137,6 @@ class _Application:
         left = max(most - len(with_ways), 0)
         self._without = dict.fromkeys(map(group_of, others[left:]), f"all {most} CLOSIDs for jobs are taken")
         return [*with_ways, *others[:left]]
-
-    def _shared(self) -> Sequence[str]:
-        """The shared group, if anything would limit it."""
-        limited = self._bandwidth and self._machine.bandwidth and self._bandwidth.shared_gbps < math.inf
-        return [SHARED] if self._layouts or limited else []
 
     def _remove(self, present: Sequence[str], wanted: Sequence[str]) -> None:
         for name in present:

@@ -18,14 +18,19 @@ it to move right, and that one can only wait for its own right neighbour. Where 
    millisecond later.
 
 Being moved for a moment costs a job next to nothing: its lines in the old ways still answer.
+
+The bandwidth of a job is limited to what it needs, rounded up to the machine's step, so that the others get what they
+need; a job without a need and the shared group are not limited. Assumptions:
+- All cores of a job draw alike: a domain carries the part of its demand that its cores there are of all its cores.
+- Intel's percentage throttles each core, it does not divide the domain's bandwidth (resctrl.rst, "Memory bandwidth
+  Allocation and monitoring"). 100 % is taken to be the domain's peak; few cores draw less than that.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from slurm_sns.node.bandwidth_needs import BandwidthNeeds
-from slurm_sns.node.resctrl.machine import Machine
+from slurm_sns.node.resctrl.machine import Bandwidth, Machine
 from slurm_sns.node.resctrl.schemata import Schemata
 from slurm_sns.node.ways.layout import Layout, Shape
 from slurm_sns.node.ways.masks import is_usable, spans, union, window
@@ -182,6 +187,30 @@ class Write(NamedTuple):
     name: str
     schemata: Schemata
     overlaps: bool = False
+
+
+class Draw(NamedTuple):
+    """The memory bandwidth that a job needs on this node, in GB/s, and how many of its cores each domain has."""
+
+    gbps: float
+    cores: Mapping[int, int]
+
+
+class BandwidthNeeds(NamedTuple):
+    """What each job needs, and the memory bandwidth of one cache domain in GB/s."""
+
+    jobs: Mapping[int, Draw]
+    peak_gbps: float
+
+    def values(self, bandwidth: Bandwidth, job_id: int | None) -> dict[int, int]:
+        """The values of the MB line of a job's group, or of the shared group (None), by domain."""
+        unlimited = dict.fromkeys(bandwidth.domains, bandwidth.most)
+        if job_id is None or job_id not in self.jobs:
+            return unlimited
+        gbps, cores = self.jobs[job_id]
+        here = {domain: cores[domain] for domain in bandwidth.domains if cores.get(domain)}
+        parts = {domain: gbps * count / sum(cores.values()) for domain, count in here.items()}
+        return unlimited | {domain: bandwidth.value(part, self.peak_gbps) for domain, part in parts.items()}
 
 
 def group_of(job_id: int) -> str:

@@ -45,7 +45,6 @@ from slurm_sns.node.agent.spool import Spool
 from slurm_sns.node.agent.state_file import StateFile
 from slurm_sns.node.agent.tasks_of_job import Processes, SlurmTasks
 from slurm_sns.node.agent.tree import NodeLimits, NodeTree
-from slurm_sns.node.bandwidth_needs import Peak
 from slurm_sns.node.cgroups import Cgroups
 from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.node.resctrl.groups import Files
@@ -174,7 +173,7 @@ class Bench:
                 boot="boot",
                 tree=NodeTree(
                     tree.root,
-                    lambda _: NodeLimits(2, Peak(XEON.peak_gbps)),
+                    lambda _: NodeLimits(2, XEON.peak_gbps),
                     missing=list,
                     log=said.append,
                     files=tree,

@@ -45,10 +45,10 @@ from resctrl_emulator.rules import Tree
 
 from slurm_sns.closids import KEPT
 from slurm_sns.node.apply import apply, shapes
-from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
 from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.node.counters.perf_event import CYCLES, INSTRUCTIONS, Event, KernelPerf
 from slurm_sns.node.counters.readings import rates
+from slurm_sns.node.group_writes import BandwidthNeeds, Draw
 from slurm_sns.node.resctrl.groups import Files, Groups
 from slurm_sns.node.resctrl.machine import discover
 from slurm_sns.node.resctrl.schemata import Schemata, lines, parse
@@ -56,7 +56,7 @@ from slurm_sns.node.ways.layout import DomainLayouts, Need, domain_layouts
 
 #: What each job owns: 16 jobs and the shared ways leave two of the Xeon's 20 ways.
 WAYS, GBPS, SHARED_WAYS = 1, 4.0, 2
-PEAK = Peak(XEON.peak_gbps)
+PEAK_GBPS = XEON.peak_gbps
 #: What is counted instead of instructions and cycles. PERF_TYPE_SOFTWARE: page faults and context switches.
 IN_SOFTWARE = {INSTRUCTIONS: Event(1, 2), CYCLES: Event(1, 3)}
 #: Linux has a file system in memory here.
@@ -159,7 +159,7 @@ class Node:
         draws = {each.need.job_id: Draw(GBPS, self._cores) for each in needs}
         found = shapes(self.machine, self.groups)
         self._planned = domain_layouts(self._planned.guaranteed(), needs, SHARED_WAYS, found)
-        apply(self.groups, self.machine, self._planned.layouts, BandwidthNeeds(draws, PEAK))
+        apply(self.groups, self.machine, self._planned.layouts, BandwidthNeeds(draws, PEAK_GBPS))
 
 
 class Times:

@@ -7,15 +7,14 @@ from typing import NamedTuple
 
 from slurm_sns.node.agent.tree import JobNeeds, NodeLimits, Partition
 from slurm_sns.node.apply import Applied
-from slurm_sns.node.bandwidth_needs import Peak
 from slurm_sns.node.group_writes import group_of, job_of, masks
 from slurm_sns.node.resctrl.groups import Files, Groups
 from slurm_sns.node.resctrl.machine import discover
 from slurm_sns.node.ways.layout import DomainLayouts, Layout
 from slurm_sns.node.ways.masks import spans, union
 
-#: Two memory controllers of the paper's node have 118.26 GB/s together, one core draws 18.80 (STREAM).
-PEAK = Peak(59.13, 18.80)
+#: Two memory controllers of the paper's node have 118.26 GB/s together (STREAM).
+PEAK_GBPS = 59.13
 SHARED_WAYS = 2
 
 
@@ -31,14 +30,8 @@ class Running(NamedTuple):
 class Agent:
     """The agent's partition of a node, and the threads of its jobs."""
 
-    def __init__(
-        self,
-        root: Path,
-        files: Files | None = None,
-        shared_ways: int = SHARED_WAYS,
-        shared_gbps: float = float("inf"),
-    ) -> None:
-        self.machine, limits = discover(root), NodeLimits(shared_ways, PEAK, shared_gbps)
+    def __init__(self, root: Path, files: Files | None = None, shared_ways: int = SHARED_WAYS) -> None:
+        self.machine, limits = discover(root), NodeLimits(shared_ways, PEAK_GBPS)
         self._partition = Partition(Groups(root, files=files), self.machine, limits)
 
     def threads(self, job: Running) -> Sequence[int]:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from node_agent import MIXES, PEAK, SHARED_WAYS, Agent, Running, assert_is_accepted, unguarded
+from node_agent import MIXES, PEAK_GBPS, SHARED_WAYS, Agent, Running, assert_is_accepted, unguarded
 from resctrl_trees import INTEL_L3, INTEL_MB, Killed, Tree, amd, build, contents, intel
 
 from slurm_sns.node.apply import Applied, apply, shapes, standing
-from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
-from slurm_sns.node.group_writes import SHARED, group_of, job_of
+from slurm_sns.node.group_writes import SHARED, BandwidthNeeds, Draw, group_of, job_of
 from slurm_sns.node.resctrl.groups import CannotMake, GroupGone, Groups, ResctrlError
 from slurm_sns.node.resctrl.machine import Bandwidth, discover
 from slurm_sns.node.ways.layout import Need, layout
@@ -20,8 +19,8 @@ from slurm_sns.node.ways.layout import Need, layout
 class Node(Agent):
     """A node whose tree is a plain directory."""
 
-    def __init__(self, tree: Tree, shared_gbps: float = float("inf")) -> None:
-        super().__init__(tree.root, tree, shared_gbps=shared_gbps)
+    def __init__(self, tree: Tree) -> None:
+        super().__init__(tree.root, tree)
         self.tree = tree
 
     def run(self, *jobs: Running) -> Applied:
@@ -69,10 +68,10 @@ class TestGoldenWrites:
         assert_is_accepted(name, story(Node(Tree(tmp_path / name, closids))), tmp_path)
 
     def test_on_an_intel_machine(self, tmp_path: Path) -> None:
-        assert_is_accepted("intel", story(Node(Tree(intel(tmp_path / "tree"), 8), shared_gbps=20)), tmp_path)
+        assert_is_accepted("intel", story(Node(Tree(intel(tmp_path / "tree"), 8))), tmp_path)
 
     def test_on_an_amd_machine(self, tmp_path: Path) -> None:
-        assert_is_accepted("amd", story(Node(Tree(amd(tmp_path / "tree")), shared_gbps=20)), tmp_path)
+        assert_is_accepted("amd", story(Node(Tree(amd(tmp_path / "tree")))), tmp_path)
 
 
 class TestJobs:
@@ -178,22 +177,20 @@ AMD = Bandwidth("eighth_gbps", 1, 1, 2048, (0, 8), 16)
 
 class TestBandwidth:
     def test_it_is_divided_over_the_domains_as_the_cores_are(self) -> None:
-        needs = BandwidthNeeds({7: Draw(40, {0: 3, 1: 1})}, Peak(100))
+        needs = BandwidthNeeds({7: Draw(40, {0: 3, 1: 1})}, 100)
         assert needs.values(INTEL, 7) == {0: 30, 1: 10}
 
-    def test_few_cores_draw_less_than_the_domain_has_and_percent_is_a_part_of_theirs(self) -> None:
-        needs = BandwidthNeeds({7: Draw(9, {0: 1}), 8: Draw(9, {0: 16})}, PEAK)
-        assert needs.values(INTEL, 7) == {0: 50, 1: 100}
-        assert needs.values(INTEL, 8) == {0: 20, 1: 100}
+    def test_percent_is_a_part_of_what_the_domain_has_and_domains_without_cores_are_not_limited(self) -> None:
+        needs = BandwidthNeeds({7: Draw(9, {0: 1}), 8: Draw(9, {0: 16})}, PEAK_GBPS)
+        assert needs.values(INTEL, 7) == needs.values(INTEL, 8) == {0: 20, 1: 100}
 
     def test_amd_counts_in_eighths(self) -> None:
-        assert BandwidthNeeds({7: Draw(9.1, {0: 4, 8: 4})}, PEAK).values(AMD, 7) == {0: 37, 8: 37}
+        assert BandwidthNeeds({7: Draw(9.1, {0: 4, 8: 4})}, PEAK_GBPS).values(AMD, 7) == {0: 37, 8: 37}
 
-    def test_jobs_without_a_need_and_the_shared_group_are_not_limited_unless_told(self) -> None:
-        assert BandwidthNeeds({}, PEAK).values(INTEL, 7) == {0: 100, 1: 100}
-        assert BandwidthNeeds({7: Draw(0, {0: 4})}, PEAK).values(INTEL, 7) == {0: 100, 1: 100}
-        assert BandwidthNeeds({}, PEAK).values(INTEL, None) == {0: 100, 1: 100}
-        assert BandwidthNeeds({}, PEAK, shared_gbps=20).values(INTEL, None) == {0: 20, 1: 20}
+    def test_jobs_without_a_need_and_the_shared_group_are_not_limited(self) -> None:
+        assert BandwidthNeeds({}, PEAK_GBPS).values(INTEL, 7) == {0: 100, 1: 100}
+        assert BandwidthNeeds({7: Draw(0, {0: 4})}, PEAK_GBPS).values(INTEL, 7) == {0: 100, 1: 100}
+        assert BandwidthNeeds({}, PEAK_GBPS).values(INTEL, None) == {0: 100, 1: 100}
 
     def test_a_changed_need_alone_is_one_line(self, node: Node) -> None:
         node.run(Running(7, 4, 10))

@@ -17,7 +17,6 @@ from slurm_sns.node.agent.spool import Spool
 from slurm_sns.node.agent.state_file import StateFile
 from slurm_sns.node.agent.tasks_of_job import Processes, SlurmTasks
 from slurm_sns.node.agent.tree import CoresByCache, NodeLimits, NodeTree
-from slurm_sns.node.bandwidth_needs import Peak
 from slurm_sns.node.cgroups import Cgroups
 from slurm_sns.node.counters.node_counters import DEVICES, NodeCounters
 from slurm_sns.node.counters.perf_event import KernelPerf
@@ -134,4 +133,4 @@ def _limits(config: Config, node: str, machine: Machine) -> NodeLimits:
     """The shared ways, and the peak bandwidth of a cache domain: the node's, in equal parts."""
     gbps = next((each.bandwidth_gbps for each in config.nodes if node in each.node_names), 0)
     domains = len(machine.bandwidth.domains) if machine.bandwidth is not None else 0
-    return NodeLimits(config.spread_n_share.shared_ways, Peak(gbps / domains) if gbps and domains else None)
+    return NodeLimits(config.spread_n_share.shared_ways, gbps / domains if gbps and domains else None)

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from slurm_sns.cli.live.node_report import PREFIX
 from slurm_sns.errors import BadInput
 from slurm_sns.node.apply import apply, shapes, standing
-from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
-from slurm_sns.node.group_writes import job_of, masks
+from slurm_sns.node.group_writes import BandwidthNeeds, Draw, job_of, masks
 from slurm_sns.node.resctrl.groups import Files, Groups
 from slurm_sns.node.resctrl.machine import Machine, discover
 from slurm_sns.node.resctrl.schemata import Schemata, lines, parse
@@ -183,19 +182,19 @@ def _cores(job: AskedJob, domains: Sequence[int]) -> dict[int, int]:
     return dict(zip(domains, job.cores, strict=True))
 
 
-def _peak(machine: Machine, jobs: Sequence[AskedJob], bandwidth_gbps: float | None) -> Peak:
+def _peak(machine: Machine, jobs: Sequence[AskedJob], bandwidth_gbps: float | None) -> float:
     """What each cache domain's memory moves at most."""
     if machine.bandwidth is None:
-        return Peak(math.inf)
+        return math.inf
     if bandwidth_gbps is not None:
-        return Peak(bandwidth_gbps / len(machine.bandwidth.domains))
+        return bandwidth_gbps / len(machine.bandwidth.domains)
     asking = next((job for job in jobs if job.gbps > 0), None)
     if asking is not None and machine.bandwidth.kind == "percent":
         raise BadInput(
             f"--jobs: job {asking.job_id} asks for {asking.gbps:g} GB/s, and this machine limits by percent; "
             "valid: with --bandwidth-gbps, the memory bandwidth of the whole node"
         )
-    return Peak(math.inf)
+    return math.inf
 
 
 def _by_domain(machine: Machine, groups: Groups, names: Sequence[str], layouts: DomainLayouts) -> dict[str, Any]:

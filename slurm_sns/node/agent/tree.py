@@ -9,7 +9,6 @@ monitoring group counts them apart if the machine has one left.
 node or an emulator was restarted), or refuse a change. An agent that only observes writes nothing.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,8 +19,7 @@ from typing import NamedTuple
 from slurm_sns.closids import closids_for_jobs
 from slurm_sns.errors import SnsError
 from slurm_sns.node.apply import Applied, apply, run_inside, shapes, standing
-from slurm_sns.node.bandwidth_needs import BandwidthNeeds, Draw, Peak
-from slurm_sns.node.group_writes import SHARED, group_of, masks
+from slurm_sns.node.group_writes import SHARED, BandwidthNeeds, Draw, group_of, masks
 from slurm_sns.node.resctrl.groups import CannotMake, Files, GroupGone, Groups, ResctrlError
 from slurm_sns.node.resctrl.machine import Cache, Machine, discover
 from slurm_sns.node.ways.layout import DomainLayouts, Layout, Need, Shape, domain_layouts, ways_for_jobs
@@ -50,14 +48,13 @@ class JobNeeds(NamedTuple):
 
 @dataclass(frozen=True)
 class NodeLimits:
-    """The ways of the shared group; the bandwidth of a domain and of a core; what the shared group may move, in GB/s.
+    """The ways of the shared group; the bandwidth of a cache domain in GB/s.
 
-    Without a `peak` the bandwidth of the node is not known, and no job's bandwidth is limited.
+    Where that is not known no job's bandwidth is limited.
     """
 
     shared_ways: int
-    peak: Peak | None = None
-    shared_gbps: float = math.inf
+    peak_gbps: float | None = None
 
 
 class Partition:
@@ -93,7 +90,7 @@ class Partition:
     @property
     def limits_bandwidth(self) -> bool:
         """Whether the bandwidth of jobs is limited here."""
-        return self.machine.bandwidth is not None and self.limits.peak is not None
+        return self.machine.bandwidth is not None and self.limits.peak_gbps is not None
 
     def bring_about(self, jobs: Sequence[JobNeeds]) -> Applied:
         """Lay out the jobs, which are all that are here, and put that into force. Threads come after: `move`.
@@ -224,10 +221,10 @@ class Partition:
         return dict.fromkeys(sorted(domains), 1)
 
     def _bandwidth(self, jobs: Sequence[JobNeeds]) -> BandwidthNeeds | None:
-        if self.limits.peak is None:
+        if self.limits.peak_gbps is None:
             return None
         draws = {job.job_id: Draw(job.gbps, self._cores(job)) for job in jobs}
-        return BandwidthNeeds(draws, self.limits.peak, self.limits.shared_gbps)
+        return BandwidthNeeds(draws, self.limits.peak_gbps)
 
     def _narrowed(self, layout: Layout, sampled: Mapping[int, int]) -> Layout:
         """The layout in which each sampled job has only so many of its ways. The rest of them is nobody's."""
