@@ -59,8 +59,7 @@ class AgentChannel(LoopThread):
         self._wake = asyncio.Event()  # something is to be sent
         self._stopping = asyncio.Event()
         self._is_connected = False
-        #: How many messages were ignored because their kind is unknown, and how many were not valid.
-        self.unknown_kinds = self.bad_messages = 0
+        self._heard_s = 0.0  # when something was heard last on this connection
         self._lock = threading.Lock()
         self._state: NodeState | None = None
         self._is_told = False
@@ -71,12 +70,6 @@ class AgentChannel(LoopThread):
     def is_connected(self) -> bool:
         """Whether the scheduler has welcomed this agent and the connection stands."""
         return self._is_connected
-
-    @property
-    def waiting_reports(self) -> int:
-        """How many reports are not acknowledged yet."""
-        with self._lock:
-            return len(self._reports)
 
     def tell(self, state: NodeState) -> None:
         """Send this state, and again every `Pace.beat_s` until there is a newer one."""
@@ -152,7 +145,9 @@ class AgentChannel(LoopThread):
             keep_alive(writer)
             async with asyncio.timeout(self._pace.handshake_s):
                 connection = await introduce(reader, writer, self._node, keys, self._version)
-                await self._welcomed(connection)
+                # The first message shows that the scheduler has accepted us.
+                if not isinstance(messages.decode(await connection.receive()), Welcome):
+                    raise Broken("its first message is no welcome")
             self._sent_s.clear()
             self._is_told = False
             self._is_connected = True
@@ -182,18 +177,11 @@ class AgentChannel(LoopThread):
                 raise
         raise problem
 
-    async def _welcomed(self, connection: Connection) -> None:
-        """Wait for the first message, which shows that the scheduler has accepted us."""
-        if not isinstance(messages.decode(await connection.receive()), Welcome):
-            raise Broken("its first message is no welcome")
-
     async def _talk(self, connection: Connection) -> None:
-        heard = _Heard(time.monotonic())
+        self._heard_s = time.monotonic()
         self._wake.set()
-        tasks = [
-            asyncio.create_task(each)
-            for each in (self._listen(connection, heard), self._send(connection), self._watch(connection, heard))
-        ]
+        working = (self._listen(connection), self._send(connection), self._watch(connection))
+        tasks = [asyncio.create_task(each) for each in working]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for each in done:
@@ -203,17 +191,15 @@ class AgentChannel(LoopThread):
                 each.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _listen(self, connection: Connection, heard: "_Heard") -> None:
+    async def _listen(self, connection: Connection) -> None:
         while True:
             data = await connection.receive()
-            heard.at_s = time.monotonic()
+            self._heard_s = time.monotonic()
             try:
                 message = messages.decode(data)
             except UnknownKind:
-                self.unknown_kinds += 1
                 continue
             except BadMessage as problem:
-                self.bad_messages += 1
                 self._log(f"from the scheduler: {problem}; ignored")
                 continue
             if isinstance(message, Acknowledged):
@@ -269,17 +255,17 @@ class AgentChannel(LoopThread):
         except BadMessage as problem:  # a defect of ours: it will not get better
             self._log(f"{problem}; not sent")
 
-    async def _watch(self, connection: Connection, heard: "_Heard") -> None:
+    async def _watch(self, connection: Connection) -> None:
         """End a connection on which nothing is heard, or whose key is gone."""
         pace, watched_s = self._pace, time.monotonic()
         while True:
             await asyncio.sleep(pace.check_s)
             now_s = time.monotonic()
             if now_s - watched_s > pace.check_s + pace.beat_s:  # this process was stopped: what came is not read yet
-                heard.at_s = now_s
+                self._heard_s = now_s
             watched_s = now_s
-            if now_s - heard.at_s > pace.silent_s:
-                raise Broken(f"silent for {now_s - heard.at_s:.0f} s")
+            if now_s - self._heard_s > pace.silent_s:
+                raise Broken(f"silent for {now_s - self._heard_s:.0f} s")
             if connection.session.key not in self._keys().keys:
                 raise Broken(f"the key {connection.session.key.name} is no longer in use")
 
@@ -291,10 +277,3 @@ def _take_port_of_root(own: socket.socket) -> None:
         with suppress(OSError):  # it is in use, or this process is not root's
             own.bind(("", port))
             return
-
-
-class _Heard:
-    """When something was heard last, by the event loop's clock."""
-
-    def __init__(self, at_s: float) -> None:
-        self.at_s = at_s

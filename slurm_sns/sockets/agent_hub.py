@@ -58,8 +58,6 @@ class AgentHub(LoopThread):
         self.port = port
         self._log = LimitedLog(log, LINES_A_MINUTE, time.monotonic)
         self._log_strangers = LimitedLog(log, LINES_A_MINUTE, time.monotonic)
-        #: How many messages were ignored because their kind is unknown, and how many were not valid.
-        self.unknown_kinds = self.bad_messages = 0
         # The event loop's own.
         self._listener = AgentListener(
             keys, self._serve, self._pace.handshake_s, log=self._log, log_strangers=self._log_strangers
@@ -205,16 +203,13 @@ class AgentHub(LoopThread):
         if data == agent.last_state:
             return  # most messages are a state repeated; reading it again would be most of this thread's work
         try:
-            message = messages.decode(data)
+            self._note(agent, messages.decode(data), data)
         except UnknownKind:
-            self.unknown_kinds += 1
+            pass  # of a later version
         except BadMessage as problem:
             self._refuse(agent, str(problem))
-        else:
-            self._note(agent, message, data)
 
     def _refuse(self, agent: _Agent, why: str) -> None:
-        self.bad_messages += 1
         self._log(f"agent of {agent.node}: {why}; ignored")
 
     def _note(self, agent: _Agent, message: Message, data: bytes) -> None:
@@ -265,14 +260,10 @@ class AgentHub(LoopThread):
 
     def _say(self, agent: _Agent, message: Message) -> None:
         try:
-            self._send(agent, messages.encode(message))
+            agent.connection.send(messages.encode(message))
+            agent.told_s = time.monotonic()
         except BadMessage as problem:
             self._log(f"agent of {agent.node}: {problem}; not sent")
-
-    def _send(self, agent: _Agent, data: bytes) -> None:
-        try:
-            agent.connection.send(data)
-            agent.told_s = time.monotonic()
         except Broken as problem:
             if str(problem):
                 self._log(f"agent of {agent.node}: {problem}")

@@ -7,7 +7,6 @@ whom the caller names.
 import os
 import stat
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
@@ -101,26 +100,13 @@ def read_text(path: Path, owner: int) -> tuple[str, os.stat_result]:
     return data.decode(errors="replace"), found
 
 
-def write_new(path: Path, text: str, owner: int) -> None:
-    """Make a key file of mode 0600 that belongs to `owner`, whole or not at all.
+def write(path: Path, text: str, owner: int, *, replaces: bool) -> None:
+    """Make a key file of mode 0600 that belongs to `owner`, at one moment; `replaces`: instead of the one there.
 
     Raises:
-        BadInput: there is a file of that name.
+        BadInput: there is a file of that name, and it is not to be replaced.
         SnsError: it cannot be written.
     """
-    _write(path, text, owner, os.link)
-
-
-def replace(path: Path, text: str, owner: int) -> None:
-    """Replace a key file at one moment by one with this text, of mode 0600, that belongs to `owner`.
-
-    Raises:
-        SnsError: it cannot be written.
-    """
-    _write(path, text, owner, os.replace)
-
-
-def _write(path: Path, text: str, owner: int, put: Callable[[Path, Path], None]) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -132,7 +118,7 @@ def _write(path: Path, text: str, owner: int, put: Callable[[Path, Path], None])
                 stream.write(text)
                 stream.flush()
                 os.fsync(handle)
-            put(beside, path)
+            (os.replace if replaces else os.link)(beside, path)
         finally:
             beside.unlink(missing_ok=True)
     except FileExistsError:

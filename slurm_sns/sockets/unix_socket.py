@@ -213,10 +213,9 @@ def _read_line(connection: socket.socket, longest: int) -> bytes:
 def _parse(line: bytes, longest: int) -> dict[str, Any]:
     if len(line) > longest or not line.endswith(b"\n"):
         raise BadInput(f"a request is one line of at most {longest} bytes")
-    try:
+    request = None
+    with suppress(ValueError, RecursionError):
         request = json.loads(line)
-    except (ValueError, RecursionError):
-        raise BadInput("a request is one JSON object") from None
     if not isinstance(request, dict):
         raise BadInput("a request is one JSON object")
     return request

@@ -1,7 +1,7 @@
 """The messages of the channel between scheduler and agents: values as JSON, with a version and a kind in each.
 
 Neighbouring versions understand each other: a field that this version does not know is ignored, a field that is missing
-gets its default, a kind that this version does not know is `UnknownKind` (its receiver counts it and goes on). So a
+gets its default, a kind that this version does not know is `UnknownKind` (its receiver goes on). So a
 later version may add fields with defaults, and kinds; whatever else it changes needs a version that is two higher.
 
 What is read is checked: types, sizes, numbers. Whatever the bytes, `decode` gives a value or raises `BadMessage`.
@@ -39,7 +39,7 @@ class BadMessage(SnsError):
 
 
 class UnknownKind(BadMessage):
-    """A message of a kind that this version does not know: it is to be ignored, and counted."""
+    """A message of a kind that this version does not know: it is to be ignored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from channel_world import NEW, OLD
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 from slurm_sns.sockets import key_file
-from slurm_sns.sockets.key_file import KeyFile, read_keys, replace, write_new
+from slurm_sns.sockets.key_file import KeyFile, read_keys, write
 
 ME = os.geteuid()
 
@@ -123,12 +123,12 @@ def test_a_new_file_is_private_whatever_the_umask_and_replaces_none(tmp_path: Pa
     path = tmp_path / "sns.key"
     before = os.umask(0o000)
     try:
-        write_new(path, OLD, ME)
+        write(path, OLD, ME, replaces=False)
     finally:
         os.umask(before)
     assert path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(BadInput, match="exists; --add appends a key to it"):
-        write_new(path, NEW, ME)
+        write(path, NEW, ME, replaces=False)
     assert path.read_text() == OLD
     assert list(tmp_path.iterdir()) == [path]
 
@@ -143,8 +143,8 @@ def test_a_file_that_is_replaced_is_never_seen_half_written(key_path: Path, line
     watcher = threading.Thread(target=look)
     watcher.start()
     for _ in range(100):
-        replace(key_path, OLD + NEW, ME)
-        replace(key_path, OLD, ME)
+        write(key_path, OLD + NEW, ME, replaces=True)
+        write(key_path, OLD, ME, replaces=True)
     is_done.set()
     watcher.join()
     assert lines == []
@@ -154,4 +154,4 @@ def test_a_file_that_is_replaced_is_never_seen_half_written(key_path: Path, line
 
 def test_a_file_that_cannot_be_written_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(SnsError, match="cannot be written: No such file or directory"):
-        write_new(tmp_path / "missing" / "sns.key", OLD, ME)
+        write(tmp_path / "missing" / "sns.key", OLD, ME, replaces=False)

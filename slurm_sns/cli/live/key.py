@@ -48,7 +48,7 @@ def new(
         raise BadInput("--add and --promote are two steps; valid: one of them, the other when all nodes have the file")
     if not add and not promote:
         line = keys.key_line(_fresh_name(()), secrets.token_bytes(keys.SECRET_BYTES))
-        key_file.write_new(path, line, owner)
+        key_file.write(path, line, owner, replaces=False)
         print(f"{path} made; copy it to all nodes, where it must belong to root")
         return
     text, found = key_file.read_text(path, owner)
@@ -58,7 +58,7 @@ def new(
         text, done = keys.added(text, line), f"{line.split()[0]} added"
     else:
         text, done = keys.promoted(text), f"{known.names[-1]} signs"
-    key_file.replace(path.resolve(), text, found.st_uid)
+    key_file.write(path.resolve(), text, found.st_uid, replaces=True)
     print(f"{path}: {done}; copy it to all nodes before the next step")
 
 
