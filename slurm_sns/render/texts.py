@@ -10,11 +10,12 @@ from typing import Any
 
 import jinja2
 
-from slurm_sns.config import Config, grammar
+from slurm_sns.closids import KEPT, closids_for_jobs
+from slurm_sns.config import Config, NodeEntry, grammar
 from slurm_sns.errors import BadInput
 from slurm_sns.package_files import package_text, shared_path
 from slurm_sns.policies.profile import FEWEST_WAYS
-from slurm_sns.render import resctrl
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.submit.table import lua_text
 
 MARK = "by `sns render`; do not edit"
@@ -27,6 +28,8 @@ _TEMPLATES = (
     "sns-scheduler.service",
     "sns-watchdog.service",
 )
+#: The names of our groups in resctrl, as node/resctrl/groups.py and node/group_writes.py make them.
+_GROUP_NAMES = {"shared": "sns_shared", "job": "sns_job"}
 #: What Slurm runs on a node when a job begins and when it has ended there; both are made from one template.
 HOOKS = ("prolog", "epilog")
 
@@ -79,6 +82,7 @@ def scheduler_parameters(config: Config) -> tuple[tuple[str, str], ...]:
 
 def _values(config: Config, source: Path) -> dict[str, Any]:
     slurm, paths, agents = config.slurm, config.paths, config.agents
+    shared_ways = config.parameters(SpreadingParameters).shared_ways
     with_gres = [nodes for nodes in config.nodes if nodes.gres]
     gres = list(dict.fromkeys(name for nodes in with_gres for name in nodes.gres))
     ours = [each for each in scheduler_parameters(config) if _is_unset(each[0], slurm.scheduler_parameters)]
@@ -87,8 +91,8 @@ def _values(config: Config, source: Path) -> dict[str, Any]:
         "paths": paths,
         "slurm": slurm,
         "with_gres": with_gres,
-        "node_types": resctrl.node_types(config),
-        "group_names": {"shared": f"{resctrl.PREFIX}{resctrl.SHARED}", "job": f"{resctrl.PREFIX}{resctrl.JOB}"},
+        "node_types": [_node_type(nodes, shared_ways) for nodes in config.nodes],
+        "group_names": _GROUP_NAMES,
         "fewest_ways": FEWEST_WAYS,
         "heuristics": grammar.HEURISTICS,
         "job_submit_plugins": _merged(slurm.job_submit_plugins, ["lua"]),
@@ -100,6 +104,32 @@ def _values(config: Config, source: Path) -> dict[str, Any]:
         "scheduler_parameters": _merged(slurm.scheduler_parameters, [option for option, _ in ours]),
         "directories": _directories((paths.run_dir, "0755"), (paths.state_dir, "0700"), keeps=True),
         "agent_directories": _directories((agents.run_dir, "0700"), (agents.state_dir, "0700"), keeps=False),
+    }
+
+
+def _node_type(nodes: NodeEntry, shared_ways: int) -> dict[str, Any]:
+    """What the nodes of an entry are to have in resctrl; None where sns.yaml gives their jobs no such resource.
+
+    `shared_ways` and `job_ways` are those of each cache domain, `bandwidth_gbps` is that of the node. `most_jobs` is
+    how many jobs with profile could have a group of their own at once: with the CLOSIDs that sns.yaml gives, otherwise
+    with any number of them. Pass-through jobs with one way or with bandwidth alone do not count in it: there could be
+    one on each core, and no machine has so many CLOSIDs. What only the machine knows is not in it: where the masks are,
+    how many CLOSIDs there are in all, what MB values mean. `sns check` compares the two (slurm/check/resctrl.py).
+    """
+    shared = min(shared_ways, nodes.llc_ways)
+    left = nodes.llc_ways - shared
+    # A job with profile has a core at least, and FEWEST_WAYS where there are ways. A node without either has no groups.
+    most = min(nodes.cores, left // FEWEST_WAYS) if nodes.llc_ways else nodes.cores
+    if nodes.closids:
+        most = min(most, closids_for_jobs(nodes.closids))
+    return {
+        "nodes": nodes,
+        "is_partitioned": bool(nodes.gres),
+        "shared_ways": shared if nodes.llc_ways else None,
+        "job_ways": left if nodes.llc_ways else None,
+        "bandwidth_gbps": nodes.bandwidth_gbps or None,
+        "most_jobs": most,
+        "closids": KEPT + most if nodes.gres else 0,
     }
 
 
