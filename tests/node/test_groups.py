@@ -86,11 +86,6 @@ class TestAGroup:
         with pytest.raises(SnsError, match=r"the name of a group is .*; valid: letters"):
             groups.make(name)
 
-    @pytest.mark.parametrize("prefix", ["", "a/", "../"])
-    def test_a_prefix_that_could_be_anybodys_is_refused(self, prefix: str, tree: Tree) -> None:
-        with pytest.raises(SnsError, match=r"the prefix of our groups is .*; valid: letters"):
-            Groups(tree.root, prefix)
-
 
 class TestThreads:
     def test_they_are_moved_one_by_one(self, groups: Groups, tree: Tree) -> None:

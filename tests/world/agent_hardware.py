@@ -362,8 +362,8 @@ class TreeFiles(Files):
 class GroupsInMemory(Groups):
     """The real class; what it lists and locks without `Files` comes from the tree in memory."""
 
-    def __init__(self, root: Path, prefix: str = PREFIX, files: Files | None = None) -> None:
-        super().__init__(root, prefix, files)
+    def __init__(self, root: Path, files: Files | None = None) -> None:
+        super().__init__(root, files)
         assert isinstance(files, TreeFiles)
         self._there = files
 

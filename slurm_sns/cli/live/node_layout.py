@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slurm_sns.cli.live.node_report import PREFIX
 from slurm_sns.errors import BadInput
 from slurm_sns.node.apply import apply, shapes, standing
 from slurm_sns.node.group_writes import BandwidthNeeds, Draw, job_of, masks
-from slurm_sns.node.resctrl.groups import Files, Groups
+from slurm_sns.node.resctrl.groups import PREFIX, Files, Groups
 from slurm_sns.node.resctrl.machine import Machine, discover
 from slurm_sns.node.resctrl.schemata import Schemata, lines, parse
 from slurm_sns.node.ways.layout import DomainLayouts, Need, domain_layouts
@@ -70,7 +69,7 @@ def planned(root: Path, jobs: Sequence[AskedJob], shared_ways: int, bandwidth_gb
     """
     machine = discover(root)
     files = DryRun(machine)
-    groups = Groups(root, PREFIX, files)
+    groups = Groups(root, files)
     cores = {job.job_id: _cores(job, _domains(machine)) for job in jobs}
     needs = [
         Need(job.job_id, job.ways, place, tuple(domain for domain, count in cores[job.job_id].items() if count))

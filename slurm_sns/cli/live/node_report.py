@@ -19,13 +19,11 @@ from slurm_sns.node.counters.monitoring_files import MonitoringFiles
 from slurm_sns.node.counters.node_counters import DEVICES
 from slurm_sns.node.counters.perf_event import KernelPerf, PerfError
 from slurm_sns.node.group_writes import SHARED, job_of, masks
-from slurm_sns.node.resctrl.groups import Groups
+from slurm_sns.node.resctrl.groups import PREFIX, Groups
 from slurm_sns.node.resctrl.machine import Cache, Machine, discover
 from slurm_sns.node.resctrl.schemata import CACHES, Schemata, parse
 
 FORMAT = 1
-#: What `Groups` puts before the names of our groups.
-PREFIX = "sns_"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -45,7 +43,7 @@ def report(
         raise BadInput(f"node {node!r}: this is no name of a node; valid: --node with letters, digits and . _ -")
     machine = Machine((), None, None, 0) if missing else discover(root)
     groups = [] if missing else list(_groups(root, machine))
-    others = 0 if missing else len(Groups(root, PREFIX).foreign())
+    others = 0 if missing else len(Groups(root).foreign())
     return {
         "format": FORMAT,
         "node": node,
@@ -131,7 +129,7 @@ def _why_no_controllers(perf: KernelPerf, devices: Path) -> str:
 
 def _groups(root: Path, machine: Machine) -> Iterator[ReportPart]:
     """The root group, ours, those of others. A group that vanishes while we look is left out."""
-    groups = Groups(root, PREFIX)
+    groups = Groups(root)
     ours, others = groups.names(), groups.foreign()
     yield _group(root, "", machine, "root")
     for name in ours:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import floor
 
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
-from slurm_sns.node.agent.run_meters import Counted, RunMeters
+from slurm_sns.node.agent.run_meters import RunMeters
 from slurm_sns.node.agent.runs_here import RunHere, RunsHere
 from slurm_sns.node.agent.tasks_of_job import Tasks
 from slurm_sns.node.agent.tree import JobNeeds
@@ -156,8 +156,7 @@ class InForce:
             if job_id in self._tree.made:
                 self._tree.place(job_id, tasks.threads)
                 self.measuring.uncount(job_id)
-            self.measuring.count(job_id, self._counted(job_id, tasks, here))
-            self.measuring.begin_interval(job_id, self._ways(job_id, here))
+            self._begin_interval(job_id, tasks, here)
 
     def find(self, jobs: Collection[int]) -> Mapping[int, Tasks]:
         """Find the tasks of these jobs, and their cores; the result has the jobs that have threads."""
@@ -173,8 +172,7 @@ class InForce:
             self.measuring.end_interval(job_id)
             if not self._settings.observes:
                 self._tree.place(job_id, tasks.threads)
-            self.measuring.count(job_id, self._counted(job_id, tasks, here))
-            self.measuring.begin_interval(job_id, self._ways(job_id, here))
+            self._begin_interval(job_id, tasks, here)
             self.share(here.of(job_id))
 
     def share(self, run: RunHere | None) -> None:
@@ -198,11 +196,10 @@ class InForce:
         turn = turns(self._settings.sample_ways, all_ways, self._tree.least_ways())
         return ways_at(self._ports.clock.now(), self._settings.sample_s, turn)
 
-    def _counted(self, job_id: int, tasks: Tasks, here: RunsHere) -> Counted:
+    def _begin_interval(self, job_id: int, tasks: Tasks, here: RunsHere) -> None:
+        """Count the job with the ways that it has for itself now; alone in the shared group it has those."""
+        is_alone = len(here.runs) == 1
         domains = tuple(sorted(self.cores.get(job_id, {}))) or None
-        return Counted(tasks, self._tree.group_of(job_id), domains, is_alone=len(here.runs) == 1)
-
-    def _ways(self, job_id: int, here: RunsHere) -> int:
-        """The ways that the job has for itself now; alone in the shared group it has those. 0: none of its own."""
+        self.measuring.count(job_id, tasks, group=self._tree.group_of(job_id), domains=domains, is_alone=is_alone)
         own = self._tree.has_ways(job_id)
-        return own or (self._tree.shared_ways() if len(here.runs) == 1 else 0)
+        self.measuring.begin_interval(job_id, own or (self._tree.shared_ways() if is_alone else 0))

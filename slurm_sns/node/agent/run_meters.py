@@ -18,7 +18,6 @@ when the threads of the job are others than at the last opening, at most once in
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from slurm_sns.node.agent.tasks_of_job import Tasks
 from slurm_sns.node.counters.node_counters import JobCounters, NodeCounters
@@ -76,26 +75,11 @@ def points(sums: Sums) -> tuple[Point, ...]:
     )
 
 
-class Counted(NamedTuple):
-    """What is counted of a run: its tasks, its resctrl group, its cache domains, whether it is alone on the node."""
-
-    tasks: Tasks
-    group: Path | None = None
-    domains: tuple[int, ...] | None = None
-    is_alone: bool = False
-
-    @property
-    def opened(self) -> tuple[object, ...]:
-        """What needs other counters when it changes: with a cgroup the threads do not matter."""
-        threads = () if self.tasks.directory is not None else self.tasks.threads
-        return (self.tasks.directory, threads, self.group, self.domains, self.is_alone)
-
-
 class _Run:
     """The open counters of one run, and the interval that they are in."""
 
-    def __init__(self, counters: JobCounters, counted: Counted) -> None:
-        self.counters, self.counted = counters, counted
+    def __init__(self, counters: JobCounters, opened_for: tuple[object, ...]) -> None:
+        self.counters, self.opened_for = counters, opened_for
         self.before: Reading | None = None
         self.ways = 0
         #: The reading that ended the last interval, if nothing has changed since.
@@ -172,22 +156,28 @@ class RunMeters:
             run.before, run.ways = run.last if is_seamless else run.counters.read(), ways
             run.last = None
 
-    def count(self, job_id: int, counted: Counted) -> None:
-        """Count this of the job. Its interval, if one is under way, ends when other counters are needed."""
+    def count(
+        self, job_id: int, tasks: Tasks, *, group: Path | None, domains: tuple[int, ...] | None, is_alone: bool
+    ) -> None:
+        """Count these tasks in this resctrl group; see `NodeCounters.job`.
+
+        The interval of the job, if one is under way, ends when other counters are needed.
+        """
+        threads = () if tasks.directory is not None else tasks.threads  # with a cgroup they do not matter
+        wanted = (tasks.directory, threads, group, domains, is_alone)
         run = self._runs.get(job_id)
-        if run is not None and run.counted.opened == counted.opened:
+        if run is not None and run.opened_for == wanted:
             return
         self.uncount(job_id)
-        tasks = counted.tasks
         opened = self.counters.job(
             cgroup=tasks.directory,
             cpus=tasks.cpus,
             threads=tasks.threads,
-            group=counted.group,
-            domains=counted.domains,
-            is_alone=counted.is_alone,
+            group=group,
+            domains=domains,
+            is_alone=is_alone,
         )
-        self._runs[job_id] = _Run(opened, counted)
+        self._runs[job_id] = _Run(opened, wanted)
 
     def uncount(self, job_id: int) -> None:
         """Close the counters of the job: `count` opens them anew."""

@@ -80,7 +80,8 @@ class Spool:
         for key in keys:
             if self._reports.pop(key, None) is not None:
                 self._unwritten.pop(key, None)
-                self._remove(key)
+                with suppress(OSError):
+                    self._path(key).unlink()
 
     def reports(self) -> tuple[RunReport, ...]:
         """What waits, oldest first."""
@@ -119,13 +120,7 @@ class Spool:
 
     def _drop(self, key: ReportKey, why: str) -> None:
         self._log(f"the report of job {key[0]} is lost: {why}")
-        self._reports.pop(key, None)
-        self._unwritten.pop(key, None)
-        self._remove(key)
-
-    def _remove(self, key: ReportKey) -> None:
-        with suppress(OSError):
-            self._path(key).unlink()
+        self.forget([key])
 
     def _path(self, key: ReportKey) -> Path:
         job_id, restarts, node = key

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +78,8 @@ def _written(state: Remembered) -> dict[str, Any]:
         "boot": state.boot,
         "at_s": state.at_s,
         "next_number": state.runs.next_number,
-        "runs": [
-            {name: getattr(each, name) for name in _NAMES} | {"claim": _claim_written(each.claim)}
-            for each in state.runs.runs
-        ],
-        "sums": {
-            str(job_id): {str(ways): [getattr(each, name) for name in _SUMS] for ways, each in sums.items()}
-            for job_id, sums in state.sums.items()
-        },
+        "runs": [asdict(each) | {"claim": _claim_written(each.claim)} for each in state.runs.runs],
+        "sums": {job_id: {ways: astuple(each) for ways, each in sums.items()} for job_id, sums in state.sums.items()},
     }
 
 
@@ -120,7 +114,7 @@ def _claim(value: list[Any] | None) -> Grant | None:
 
 
 def _run(value: dict[str, Any]) -> RunHere:
-    given = {name: found for name, found in value.items() if name in _NAMES and name != "run"}
+    given = {name: found for name, found in value.items() if name in _NAMES}
     run = RunHere(RunId(*map(int, value["run"])), claim=_claim(value.get("claim")), **given)
     for name in given:
         default = getattr(_EXAMPLE, name)
@@ -130,8 +124,7 @@ def _run(value: dict[str, Any]) -> RunHere:
     return run
 
 
-#: The fields of a run and of a sum, as they are written.
-_NAMES = tuple(each.name for each in fields(RunHere) if each.name != "claim")
-_SUMS = tuple(each.name for each in fields(PointSum))
+#: The fields of a run that are written as they are.
+_NAMES = frozenset(each.name for each in fields(RunHere)) - {"run", "claim"}
 #: A run whose fields show the types.
 _EXAMPLE = RunHere(RunId(1), 1, 0.0)

@@ -11,16 +11,17 @@ alone there. Without any source a reading is empty, and its rates are unknown.
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
 
+from slurm_sns.log import Log
 from slurm_sns.node.counters import memory_controllers
 from slurm_sns.node.counters.instructions import InstructionCounters
 from slurm_sns.node.counters.memory_controllers import MemoryControllers
 from slurm_sns.node.counters.monitoring_files import MOVED, MonitoringFiles
 from slurm_sns.node.counters.perf_event import KernelPerf, PerfError
-from slurm_sns.node.counters.readings import CacheTraffic, ControllerCount, Reading
+from slurm_sns.node.counters.readings import Reading
 
 #: Where the kernel lists its PMUs.
 DEVICES = Path("/sys/bus/event_source/devices")
@@ -29,17 +30,6 @@ DEVICES = Path("/sys/bus/event_source/devices")
 QUICK_S = 0.002
 #: At most so many readings, whatever they took.
 MOST_READINGS = 5
-
-Log = Callable[[str], None]
-
-
-class _Moved(NamedTuple):
-    """The bytes that a job moved, as they were read in `took_s` seconds around `at_s`."""
-
-    took_s: float
-    at_s: float
-    traffic: Mapping[int, CacheTraffic]
-    controllers: Mapping[str, ControllerCount]
 
 
 class JobCounters:
@@ -64,21 +54,20 @@ class JobCounters:
         them. Where that took long (on a busy node this process may have to wait for a core), it is read again; the
         quickest of some readings counts. An IPC does not depend on the time.
         """
-        quickest = self._read_moved()
+        took_s, quickest = self._read_moved()
         for _ in range(MOST_READINGS - 1):
-            if quickest.took_s <= QUICK_S:
+            if took_s <= QUICK_S:
                 break
-            quickest = min(quickest, self._read_moved(), key=lambda moved: moved.took_s)
-        instructions = self._instructions.read() if self._instructions else {}
-        return Reading(quickest.at_s, instructions, quickest.traffic, quickest.controllers)
+            took_s, quickest = min((took_s, quickest), self._read_moved(), key=itemgetter(0))
+        return quickest._replace(executed=self._instructions.read() if self._instructions else {})
 
-    def _read_moved(self) -> _Moved:
-        """The bytes that were moved so far, and when that was."""
+    def _read_moved(self) -> tuple[float, Reading]:
+        """The bytes that were moved so far, and how many seconds it took to read them."""
         begin_s = self._clock()
         traffic = self._monitoring.read() if self._monitoring else {}
         controllers = self._memory.read() if self._memory else {}
         took_s = self._clock() - begin_s
-        return _Moved(took_s, begin_s + took_s / 2, traffic, controllers)
+        return took_s, Reading(begin_s + took_s / 2, {}, traffic, controllers)
 
     def close(self) -> None:
         """Stop counting."""
@@ -106,7 +95,8 @@ class NodeCounters:
         self._log = log
         self._clock = clock
         self._said: set[str] = set()
-        self._counts_instructions = self._can_count_instructions()
+        #: Whether the IPC of a job can be measured here.
+        self.measures_ipc = self._can_count_instructions()
         self._monitors = self._monitors_bandwidth = False
         self._find_monitoring(resctrl)
         #: What the whole node moves; None if its memory controllers cannot be counted.
@@ -138,11 +128,6 @@ class NodeCounters:
         return JobCounters(self._instructions(cgroup, cpus, threads), monitoring, memory, self._clock)
 
     @property
-    def measures_ipc(self) -> bool:
-        """Whether the IPC of a job can be measured here."""
-        return self._counts_instructions
-
-    @property
     def measures_bandwidth(self) -> bool:
         """Whether the bandwidth of a job that is alone here can be measured."""
         return self._monitors_bandwidth or self.memory is not None
@@ -156,7 +141,7 @@ class NodeCounters:
         self, cgroup: Path | None, cpus: Iterable[int], threads: Iterable[int]
     ) -> InstructionCounters | None:
         """The best counters of instructions for a job; None if it can have none."""
-        if not self._counts_instructions:
+        if not self.measures_ipc:
             return None
         if cgroup is not None:
             every = range(os.sysconf("SC_NPROCESSORS_CONF"))  # the offline ones among them are left out

@@ -1,6 +1,6 @@
 """Our control groups in a resctrl tree: make, write, read, move tasks, remove; nothing of anybody else is touched.
 
-A group is ours when its name begins with our prefix; callers give and get names without it. Whoever changes the tree
+A group is ours when its name begins with `PREFIX`; callers give and get names without it. Whoever changes the tree
 holds the lock (`Groups.lock`), as the kernel's documentation asks: `move`, `move_all` and `remove_all` take it
 themselves, for `make`, `write` and `remove` the caller holds it. Each change is one system call, so a process that is
 killed leaves a tree in which every group is whole. Source: the kernel's Documentation/filesystems/resctrl.rst.
@@ -24,6 +24,7 @@ from pathlib import Path
 from slurm_sns.errors import SnsError
 from slurm_sns.node.resctrl.schemata import Schemata, parse
 
+PREFIX = "sns_"
 # Directories of the tree that are no control groups.
 _OTHER_DIRECTORIES = {"info", "mon_groups", "mon_data"}
 # A name is a directory's; the kernel forbids the newline only, we whatever could leave the tree.
@@ -109,19 +110,17 @@ class Files:
 class Groups:
     """Our groups in the tree at `root`, for one thread. Failures are `ResctrlError`s."""
 
-    def __init__(self, root: Path, prefix: str = "sns_", files: Files | None = None) -> None:
-        if not _NAME.fullmatch(prefix):
-            raise SnsError(f"the prefix of our groups is {prefix!r}; valid: letters, digits, '_', '.', '-'")
-        self._root, self._prefix, self._files = root, prefix, files or Files()
+    def __init__(self, root: Path, files: Files | None = None) -> None:
+        self._root, self._files = root, files or Files()
         self._is_locked = False
 
     def names(self) -> tuple[str, ...]:
         """Our groups, sorted."""
-        return tuple(name.removeprefix(self._prefix) for name in self._all() if name.startswith(self._prefix))
+        return tuple(name.removeprefix(PREFIX) for name in self._all() if name.startswith(PREFIX))
 
     def foreign(self) -> tuple[str, ...]:
         """The groups of others, sorted: each has a CLOSID that we cannot have."""
-        return tuple(name for name in self._all() if not name.startswith(self._prefix))
+        return tuple(name for name in self._all() if not name.startswith(PREFIX))
 
     def unshared(self) -> tuple[Schemata, ...]:
         """What others have for themselves alone: the kernel refuses masks of ours that overlap with it."""
@@ -139,7 +138,7 @@ class Groups:
             return ()
         except OSError as problem:
             raise refusal(f"{self.directory(name)} cannot be read", problem) from None
-        return tuple(sorted(each.removeprefix(self._prefix) for each in found if each.startswith(self._prefix)))
+        return tuple(sorted(each.removeprefix(PREFIX) for each in found if each.startswith(PREFIX)))
 
     def directory(self, name: str, monitor: str = "") -> Path:
         """Where the files of a control group are, or those of a monitoring group in it."""
@@ -274,7 +273,7 @@ class Groups:
     def _ours(self, name: str) -> str:
         if not _NAME.fullmatch(name):
             raise SnsError(f"the name of a group is {name!r}; valid: letters, digits, '_', '.', '-'")
-        return self._prefix + name
+        return PREFIX + name
 
     def _all(self) -> list[str]:
         try:

@@ -27,13 +27,6 @@ from typing import NamedTuple
 from slurm_sns.node.ways.masks import Span, spans, union, window
 
 
-class Masks(NamedTuple):
-    """The masks of each job: what it owns, and the same with its spare ways."""
-
-    guaranteed: dict[int, int]
-    granted: dict[int, int]
-
-
 class _Gap(NamedTuple):
     """Ways between fixed masks, the jobs that go into it, lowest first, and the jobs on both sides."""
 
@@ -51,7 +44,7 @@ class _Gap(NamedTuple):
 
 def with_spare_ways(
     by_age: Sequence[int], masks: Mapping[int, int], fixed: Iterable[int], room: int, shareable: int
-) -> Masks:
+) -> tuple[dict[int, int], dict[int, int]]:
     """The guaranteed masks, with the jobs that are not `fixed` at their final places, and the granted masks.
 
     `by_age` are the jobs, oldest first; `masks` what each owns; `room` all ways that jobs may have. A job that is not
@@ -67,7 +60,7 @@ def with_spare_ways(
             if job in gap.inside:
                 guaranteed[job] = granted[job] = own
             granted[job] |= mask
-    return Masks(guaranteed, granted)
+    return guaranteed, granted
 
 
 def _gaps(masks: Mapping[int, int], fixed: set[int], room: int, shareable: int) -> list[_Gap]:
