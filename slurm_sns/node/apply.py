@@ -11,7 +11,7 @@ because a new group may use the whole cache until its masks are written. `apply`
 that holds it from reading the masks in force to moving the threads keeps other programs out all that time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -146,21 +146,21 @@ class _Application:
                 self._groups.move_all(SHARED, partial(self._groups.tasks, name))
             self._groups.remove(name)
 
-    def _make(self, names: Sequence[str], *, has_jobs: bool) -> set[str]:
+    def _make(self, names: Sequence[str], *, has_jobs: bool) -> Set[str]:
         """Make groups; the result are those that are new. Without jobs of its own a node needs no shared group."""
-        new = set()
+        new: dict[str, None] = {}  # in their order
         self._refused = []
         for name in names:
             try:
                 if self._groups.make(name):
-                    new.add(name)
+                    new[name] = None
             except CannotMake as problem:
                 if name == SHARED and has_jobs:
                     raise
                 self._without[name] = str(problem)
                 self._refused.append(name)
-        self._made |= dict.fromkeys(sorted(new, key=names.index))
-        return new
+        self._made |= new
+        return new.keys()
 
     def _shaped(self) -> dict[int, tuple[Layout, Shape]]:
         """The layouts with the ways that a group may have on its way to its place."""

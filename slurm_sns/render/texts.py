@@ -85,7 +85,8 @@ def _values(config: Config, source: Path) -> dict[str, Any]:
     shared_ways = config.parameters(SpreadingParameters).shared_ways
     with_gres = [nodes for nodes in config.nodes if nodes.gres]
     gres = list(dict.fromkeys(name for nodes in with_gres for name in nodes.gres))
-    ours = [each for each in scheduler_parameters(config) if _is_unset(each[0], slurm.scheduler_parameters)]
+    set_by_site = {_option_name(option) for option in slurm.scheduler_parameters}
+    ours = [each for each in scheduler_parameters(config) if _option_name(each[0]) not in set_by_site]
     return {
         "source": source,
         "paths": paths,
@@ -97,7 +98,10 @@ def _values(config: Config, source: Path) -> dict[str, Any]:
         "heuristics": grammar.HEURISTICS,
         "job_submit_plugins": _merged(slurm.job_submit_plugins, ["lua"]),
         "gres_types": _merged(slurm.gres_types, gres),
-        "accounting_tres": _accounted(slurm.accounting_tres, gres),
+        # What slurmdbd records; nothing if the site has none.
+        "accounting_tres": _merged(slurm.accounting_tres, [f"gres/{name}" for name in gres])
+        if slurm.accounting_tres is not None
+        else [],
         "priority_flags": _merged(slurm.priority_flags, ["ACCRUE_ALWAYS"]),
         "agents": agents,
         "our_scheduler_parameters": ours,
@@ -133,19 +137,9 @@ def _node_type(nodes: NodeEntry, shared_ways: int) -> dict[str, Any]:
     }
 
 
-def _accounted(site: tuple[str, ...] | None, gres: Iterable[str]) -> list[str]:
-    """The TRES that slurmdbd records; none if the site has no slurmdbd."""
-    return [] if site is None else _merged(site, [f"gres/{name}" for name in gres])
-
-
 def _merged(site: Iterable[str], ours: Iterable[str]) -> list[str]:
     """The site's words, then ours that are not among them."""
     return list(dict.fromkeys([*site, *ours]))
-
-
-def _is_unset(option: str, site: Iterable[str]) -> bool:
-    """Whether the site's words do not set the same option, to any value."""
-    return _option_name(option) not in {_option_name(each) for each in site}
 
 
 def _option_name(option: str) -> str:

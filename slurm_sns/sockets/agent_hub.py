@@ -279,18 +279,15 @@ class AgentHub(LoopThread):
             watched_s = now_s
             self._log.tick()
             self._log_strangers.tick()
-            keys = self._usable_keys()
+            keys = None
+            try:
+                keys = self._keys()
+            except SnsError as problem:
+                self._log(str(problem))
             for agent in list(self._agents.values()):
                 if was_stopped:  # this process was: what the agents said meanwhile is not read yet
                     agent.heard_s = now_s
                 self._look_after(agent, keys, now_s)
-
-    def _usable_keys(self) -> Keys | None:
-        try:
-            return self._keys()
-        except SnsError as problem:
-            self._log(str(problem))
-            return None
 
     def _look_after(self, agent: _Agent, keys: Keys | None, now_s: float) -> None:
         if keys is not None and agent.connection.session.key not in keys.keys:

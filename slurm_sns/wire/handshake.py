@@ -20,7 +20,7 @@ from pydantic import Field, TypeAdapter
 
 from slurm_sns.errors import SnsError
 from slurm_sns.wire.keys import MOST_KEYS, Key, Keys
-from slurm_sns.wire.messages import VERSION, BadMessage, is_neighbour, json_object, quoted, read_strictly, versions
+from slurm_sns.wire.messages import VERSION, VERSIONS, BadMessage, is_neighbour, json_object, quoted, read_strictly
 from slurm_sns.wire.values import Hex32, KeyName, NodeName
 
 T = TypeVar("T")
@@ -161,7 +161,7 @@ def _heard(data: bytes, kind: str, reader: TypeAdapter[T]) -> T:
         if said.get("kind") == "refused":  # of any version: an old peer may say why
             raise NotAuthenticated(f"it refuses: {quoted(said.get('why'), _LONGEST_WHY)}")
         if not is_neighbour(said.get("v")):
-            raise NotAuthenticated(f"version {quoted(said.get('v'))} of the channel; valid: {versions()}")
+            raise NotAuthenticated(f"version {quoted(said.get('v'))} of the channel; valid: {VERSIONS}")
         if said.get("kind") != kind:
             raise NotAuthenticated(f"a message {quoted(said.get('kind'))} where {kind!r} is due")
         return read_strictly(reader, data, kind)

@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 #: The version that this package speaks.
 VERSION = 1
+#: Those that it understands, in words.
+VERSIONS = f"{VERSION - 1} to {VERSION + 1}"
 #: A node with a thousand jobs, or all points of a long run, is far below it.
 LONGEST_BYTES = 1 << 20
 
@@ -62,11 +64,6 @@ def is_neighbour(version: object) -> bool:
     return isinstance(version, int) and not isinstance(version, bool) and abs(version - VERSION) <= 1
 
 
-def versions() -> str:
-    """The versions that are understood, in words."""
-    return f"{VERSION - 1} to {VERSION + 1}"
-
-
 def encode(message: Message, version: int = VERSION) -> bytes:
     """The message as JSON.
 
@@ -94,7 +91,7 @@ def decode(data: bytes) -> Message:
         raise BadMessage(f"a message of {len(data)} bytes; valid: at most {LONGEST_BYTES}")
     value = json_object(data)
     if not is_neighbour(value.get("v")):
-        raise BadMessage(f"a message of version {quoted(value.get('v'))}; valid: {versions()}")
+        raise BadMessage(f"a message of version {quoted(value.get('v'))}; valid: {VERSIONS}")
     kind = value.get("kind")
     reader = _READERS.get(kind) if isinstance(kind, str) else None
     if reader is None:

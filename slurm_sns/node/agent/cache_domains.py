@@ -36,8 +36,11 @@ class CacheDomains:
         """The ids of each CPU's caches, by level. The topology of a machine does not change."""
         found = {}
         for cpu, directory in self._directories():
-            levels = {_number(each / "level"): _number(each / "id") for each in directory.glob("cache/index*")}
-            found[cpu] = {level: each for level, each in levels.items() if level is not None and each is not None}
+            found[cpu] = dict[int, int]()
+            for each in directory.glob("cache/index*"):
+                with suppress(OSError, ValueError):
+                    level, number = ((each / name).read_text(encoding="ascii") for name in ("level", "id"))
+                    found[cpu][int(level)] = int(number)
         return found
 
     @cached_property
@@ -52,10 +55,3 @@ class CacheDomains:
 
     def _directories(self) -> Iterator[tuple[int, Path]]:
         return ((int(path.name[3:]), path) for path in self._cpus.glob("cpu[0-9]*") if path.name[3:].isdigit())
-
-
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return None
