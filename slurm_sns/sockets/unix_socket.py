@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
 
@@ -105,39 +105,32 @@ class Places:
                 del self._taken[user_id]
 
 
-class ControlSocket:
+class ControlSocket(socketserver.ThreadingUnixStreamServer):
     """Serves `answer(request, user_id)` on a socket file, in threads of its own, while its context lasts.
 
     The user ids in `trusted` are served without limits.
     """
 
-    def __init__(
-        self, path: Path, answer: Answer, trusted: frozenset[int] = NOBODY, access: Access = EVERYBODY
-    ) -> None:
-        self._path = path
-        self._server = _Server(path, answer, Places(MOST_CALLERS, MOST_OF_A_USER, trusted), access)
-
-    def __enter__(self) -> "ControlSocket":
-        threading.Thread(target=self._server.serve_forever, args=(STOP_POLL_S,), name="control", daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._path.unlink(missing_ok=True)
-
-
-class _Server(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(self, path: Path, answer: Answer, places: Places, access: Access) -> None:
-        self.answer = answer
-        self.places = places
-        self.access = access
+    def __init__(
+        self, path: Path, answer: Answer, trusted: frozenset[int] = NOBODY, access: Access = EVERYBODY
+    ) -> None:
+        self._path, self.answer, self.access = path, answer, access
+        self.places = Places(MOST_CALLERS, MOST_OF_A_USER, trusted)
         path.unlink(missing_ok=True)  # a socket that a killed daemon left behind
         super().__init__(str(path), _Handler)
         path.chmod(access.mode)
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.serve_forever, args=(STOP_POLL_S,), name="control", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+        self._path.unlink(missing_ok=True)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Serve the caller if there is a place, otherwise answer that there is none."""
@@ -162,6 +155,7 @@ class _Server(socketserver.ThreadingUnixStreamServer):
         time.sleep(TURNED_AWAY_S)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve the caller, and give the place back some time later."""
         user_id, began_s = _user_id(request), time.monotonic()
         try:
             super().process_request_thread(request, client_address)
@@ -178,7 +172,7 @@ class _Server(socketserver.ThreadingUnixStreamServer):
 
 
 class _Handler(socketserver.BaseRequestHandler):
-    server: _Server
+    server: ControlSocket
     request: socket.socket
 
     def handle(self) -> None:

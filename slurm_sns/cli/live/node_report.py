@@ -12,12 +12,9 @@ from typing import Any
 
 from slurm_sns.closids import closids_for_jobs
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.node.counters import memory_controllers
-from slurm_sns.node.counters.instructions import InstructionCounters
-from slurm_sns.node.counters.memory_controllers import MemoryControllers
 from slurm_sns.node.counters.monitoring_files import MonitoringFiles
-from slurm_sns.node.counters.node_counters import DEVICES
-from slurm_sns.node.counters.perf_event import KernelPerf, PerfError
+from slurm_sns.node.counters.node_counters import DEVICES, open_controllers, why_no_instructions
+from slurm_sns.node.counters.perf_event import KernelPerf
 from slurm_sns.node.group_writes import SHARED, job_of, masks
 from slurm_sns.node.resctrl.groups import PREFIX, Groups
 from slurm_sns.node.resctrl.machine import Cache, Machine, discover
@@ -105,26 +102,10 @@ def _monitoring(machine: Machine) -> ReportPart | None:
 
 def _counters(perf: KernelPerf, devices: Path) -> ReportPart:
     """Of each counter outside of resctrl why it cannot be used, empty if it can."""
-    return {"instructions": _why_no_instructions(perf), "memory_controllers": _why_no_controllers(perf, devices)}
-
-
-def _why_no_instructions(perf: KernelPerf) -> str:
-    try:
-        InstructionCounters.of_threads(perf, (0,)).close()
-    except PerfError as problem:
-        return str(problem)
-    return ""
-
-
-def _why_no_controllers(perf: KernelPerf, devices: Path) -> str:
-    events = memory_controllers.discover(devices)
-    if not events:
-        return f"{devices} has no PMU of them"
-    try:
-        MemoryControllers(perf, events).close()
-    except PerfError as problem:
-        return str(problem)
-    return ""
+    controllers, why = open_controllers(perf, devices)
+    if controllers is not None:
+        controllers.close()
+    return {"instructions": why_no_instructions(perf), "memory_controllers": why}
 
 
 def _groups(root: Path, machine: Machine) -> Iterator[ReportPart]:

@@ -95,12 +95,17 @@ class NodeCounters:
         self._log = log
         self._clock = clock
         self._said: set[str] = set()
+        why = why_no_instructions(perf)
         #: Whether the IPC of a job can be measured here.
-        self.measures_ipc = self._can_count_instructions()
+        self.measures_ipc = not why
+        if why:
+            self._say(f"this node measures no IPC: {why}")
         self._monitors = self._monitors_bandwidth = False
         self._find_monitoring(resctrl)
         #: What the whole node moves; None if its memory controllers cannot be counted.
-        self.memory = self._memory(devices)
+        self.memory, why = open_controllers(perf, devices)
+        if why:
+            self._say(f"the memory controllers of this node are not counted: {why}")
 
     def job(
         self,
@@ -155,15 +160,6 @@ class NodeCounters:
             self._say(f"the IPC of a job is not measured: {problem}")
             return None
 
-    def _can_count_instructions(self) -> bool:
-        """Whether the kernel counts instructions at all: tried on the calling thread."""
-        try:
-            InstructionCounters.of_threads(self._perf, (0,)).close()
-        except PerfError as problem:
-            self._say(f"this node measures no IPC: {problem}")
-            return False
-        return True
-
     def _find_monitoring(self, resctrl: Path) -> None:
         """Find whether resctrl monitors anything. Without bandwidth it may still monitor occupancy."""
         listed = resctrl / "info" / "L3_MON" / "mon_features"
@@ -176,19 +172,26 @@ class NodeCounters:
         if not self._monitors_bandwidth:
             self._say(f"resctrl monitors no bandwidth on this node: {listed} lists {' '.join(features) or 'nothing'}")
 
-    def _memory(self, devices: Path) -> MemoryControllers | None:
-        """The memory controllers; None if they cannot be counted."""
-        events = memory_controllers.discover(devices)
-        try:
-            if events:
-                return MemoryControllers(self._perf, events)
-            self._say(f"the memory controllers of this node are not counted: {devices} has no PMU of them")
-        except PerfError as problem:
-            self._say(f"the memory controllers of this node are not counted: {problem}")
-        return None
-
     def _say(self, text: str) -> None:
         """Log the line, unless it was logged before."""
         if text not in self._said:
             self._said.add(text)
             self._log(text)
+
+
+def why_no_instructions(perf: KernelPerf) -> str:
+    """Why the kernel counts no instructions, tried on the calling thread; empty if it does."""
+    try:
+        InstructionCounters.of_threads(perf, (0,)).close()
+    except PerfError as problem:
+        return str(problem)
+    return ""
+
+
+def open_controllers(perf: KernelPerf, devices: Path) -> tuple[MemoryControllers | None, str]:
+    """The memory controllers whose PMUs are below `devices`; without them, why they cannot be counted."""
+    events = memory_controllers.discover(devices)
+    try:
+        return (MemoryControllers(perf, events), "") if events else (None, f"{devices} has no PMU of them")
+    except PerfError as problem:
+        return None, str(problem)
