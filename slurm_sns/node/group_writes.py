@@ -56,7 +56,7 @@ def transition(parts: Mapping[str, Part], shape: Shape) -> list[Step]:
     """The writes in their order; one for each group that changes, more where groups wait for each other in a circle.
 
     Masks in force may overlap (after a crash between making a group and its first write, or when others wrote them).
-    Where new masks overlap, the layout means it (way_layout.py, `shared_ways` 0): that is not an overlap here.
+    Where new masks overlap, the layout means it (ways/layout.py, `shared_ways` 0): that is not an overlap here.
     """
     return list(_Transition(parts, shape).run())
 
@@ -182,7 +182,7 @@ _JOB = "job"
 
 
 class Write(NamedTuple):
-    """One write to the schemata of one group. `overlaps`: as in transition.Step."""
+    """One write to the schemata of one group. `overlaps`: as in `Step`."""
 
     name: str
     schemata: Schemata
@@ -264,7 +264,7 @@ def _sequence(
     parts = {name: _part(layout, name, mask) for name, mask in held.items()}
     # A job without ways here has what the shared group has: it owns none, or no core of it is here. Once it has that,
     # it is written together with the shared group.
-    beside = [name for name in held if not _owns(layout, name)]
+    beside = [name for name in held if job_of(name) not in layout.guaranteed]
     together = [name for name in beside if name != SHARED and held[name] == held.get(SHARED)]
     steps = [
         step._replace(name=name)
@@ -283,10 +283,6 @@ def _part(layout: Layout, name: str, mask: int) -> Part:
     if job_id is not None and job_id in layout.guaranteed:
         return Part(mask, layout.granted[job_id], layout.guaranteed[job_id].bit_count())
     return Part(mask, layout.shared, layout.shared.bit_count())
-
-
-def _owns(layout: Layout, name: str) -> bool:
-    return job_of(name) in layout.guaranteed
 
 
 def _is_uneven(machine: Machine, shown: Schemata, domain: int) -> bool:

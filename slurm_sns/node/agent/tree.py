@@ -25,8 +25,6 @@ from slurm_sns.node.resctrl.machine import Cache, Machine, discover
 from slurm_sns.node.ways.layout import DomainLayouts, Layout, Need, Shape, domain_layouts, ways_for_jobs
 from slurm_sns.node.ways.masks import union
 
-OBSERVES = "the agent only observes"
-
 #: How many cores with these CPUs (None: all) each cache of this level has, by its id; empty if that is not known.
 CoresByCache = Callable[[Sequence[int] | None, int], Mapping[int, int]]
 
@@ -268,7 +266,7 @@ class NodeTree:
         self._mounted: int | None = -1
         self.partition: Partition | None = None
         #: Why nothing is partitioned here; empty if it is.
-        self.why_not = OBSERVES if observes else ""
+        self.why_not = "the agent only observes" if observes else ""
         #: What went wrong with the last change; empty if nothing did.
         self.trouble = ""
         #: The jobs whose groups the last `bring_about` has made.

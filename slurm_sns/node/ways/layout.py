@@ -8,7 +8,7 @@ In one cache domain:
   ways (on ties the upper end, where devices write on Intel's machines). So it stays where it is, and the room for jobs
   is one span. No job owns a way of it.
 - A job that holds a guaranteed mask keeps it if possible: of all layouts one with the fewest moves is taken, of these
-  one with the fewest ways of moved jobs (way_positions.py). A job moves when its guaranteed mask changes. Jobs do not
+  one with the fewest ways of moved jobs (positions.py). A job moves when its guaranteed mask changes. Jobs do not
   move for the sake of spare ways. Nor do they move to leave shareable ways; but a job that gets a mask gets one with as
   few of them as the moves allow.
 - Ways that no job owns are spare. Each job may use its part of them beside its own: its granted mask. Granted masks are
