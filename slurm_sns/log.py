@@ -1,4 +1,4 @@
-"""A daemon's log: `Outage` logs a lasting problem once, `LimitedLog` so many lines a minute."""
+"""A daemon's log: a lasting problem comes once, a flood is limited to so many lines a minute, texts are printable."""
 
 import traceback
 from collections.abc import Callable
@@ -10,6 +10,11 @@ Log = Callable[[str], None]
 MOST_LINES = 10
 #: In which `LimitedLog` counts its lines.
 PERIOD_S = 60.0
+
+
+def printable(text: str) -> str:
+    """The text with `?` for each character that could begin a new line or be a command to a terminal."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)
 
 
 class Outage:

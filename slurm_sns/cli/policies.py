@@ -23,11 +23,10 @@ def policies(*, as_json: AsJson = False) -> None:
         print(json.dumps({"policies": found, "problems": PROBLEMS}, indent=1))
         return
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("POLICY", "RUNS", "PACKAGE", ""):
-        table.add_column(column)
+    from slurm_sns.cli.live.terminal import new_table
+
+    table = new_table("POLICY", "RUNS", "PACKAGE", "")
     for each in found:
         table.add_row(each["name"], each["runs"], each["package"], each["help"])
     Console().print(table)

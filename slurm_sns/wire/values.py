@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field
 
+from slurm_sns import log
+
 #: A longer text is cut.
 LONGEST_TEXT = 512
 LONGEST_NAME = 64  # of a node, and of a host (HOST_NAME_MAX of Linux)
@@ -20,8 +22,7 @@ MOST_KEYS = 1024  # acknowledged in one message
 
 def printable(text: str) -> str:
     """The beginning of a text, with ? for what cannot be printed: fit for one line of a log, and for JSON."""
-    text = text[:LONGEST_TEXT]
-    return text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)
+    return log.printable(text[:LONGEST_TEXT])
 
 
 Text = Annotated[str, AfterValidator(printable)]

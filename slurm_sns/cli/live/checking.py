@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slurm_sns.cli.options import DEFAULT_CONFIG, AsJson, Config
+from slurm_sns.log import printable
 
 if TYPE_CHECKING:
     from slurm_sns import config as configuration
@@ -176,4 +177,4 @@ def _remedy(finding: "Finding") -> Iterator[str]:
 
 def _indented(text: str) -> Iterable[str]:
     """The lines, indented, with `?` for characters that a terminal could interpret."""
-    return ("          " + "".join(each if each.isprintable() else "?" for each in line) for line in text.splitlines())
+    return ("          " + printable(line) for line in text.splitlines())

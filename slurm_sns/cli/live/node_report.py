@@ -12,6 +12,7 @@ from typing import Any
 
 from slurm_sns.closids import closids_for_jobs
 from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.log import printable
 from slurm_sns.node.counters.monitoring_files import MonitoringFiles
 from slurm_sns.node.counters.node_counters import DEVICES, open_controllers, why_no_instructions
 from slurm_sns.node.counters.perf_event import KernelPerf
@@ -126,7 +127,7 @@ def _group(root: Path, name: str, machine: Machine, kind: str) -> ReportPart:
     directory = root / name
     shown = _shown(directory)
     return {
-        "name": "".join(each if each.isprintable() else "?" for each in name),
+        "name": printable(name),
         "kind": kind,
         "tasks": len(_text(directory / "tasks").split()),
         "masks": {str(domain): f"{mask:x}" for domain, mask in masks(machine, shown).items()},

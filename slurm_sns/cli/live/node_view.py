@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from slurm_sns.cli.live.terminal import plain, show
+from slurm_sns.cli.live.terminal import new_table, plain, show
 
 Answer = Mapping[str, Any]
 
@@ -98,15 +98,14 @@ def _domains(of: Answer) -> str:
 def _groups(report: Answer) -> Table:
     resources = list(dict.fromkeys(name for group in report["groups"] for name in group["schemata"]))
     with_occupancy = any(group["occupied_bytes"] is not None for group in report["groups"])
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("GROUP", *resources, "TASKS", *(["MIB IN CACHE"] if with_occupancy else []), "OF"):
-        table.add_column(column, overflow="fold", justify="right" if column in ("TASKS", "MIB IN CACHE") else "left")
+    figures = ("TASKS", "MIB IN CACHE") if with_occupancy else ("TASKS",)
+    shown = new_table("GROUP", *resources, *figures, "OF", right=figures, overflow="fold")
     for group in report["groups"]:
         cells = [values(group["schemata"].get(name, {})) for name in resources]
         occupied = group["occupied_bytes"]
         in_cache = ["-" if occupied is None else f"{occupied / 2**20:.1f}"] if with_occupancy else []
-        table.add_row(plain(group["name"] or "(root)"), *cells, str(group["tasks"]), *in_cache, KINDS[group["kind"]])
-    return table
+        shown.add_row(plain(group["name"] or "(root)"), *cells, str(group["tasks"]), *in_cache, KINDS[group["kind"]])
+    return shown
 
 
 def values(by_domain: Mapping[str, str | int]) -> str:
@@ -135,13 +134,11 @@ def layout_parts(answer: Answer) -> Iterator[RenderableType]:
 
 def _layout(groups: Answer, mask: str | None) -> Table:
     """The groups of one cache domain; without cache control their bandwidth alone."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("GROUP", *(["WAYS", "OWN", "MASK"] if mask else []), "MB"):
-        table.add_column(column, no_wrap=True)
+    shown = new_table("GROUP", *(["WAYS", "OWN", "MASK"] if mask else []), "MB", no_wrap=True)
     for name, group in groups.items():
         ways = [_picture(mask, group), group["guaranteed"] or "-", group["granted"] or "-"] if mask else []
-        table.add_row(plain(name), *ways, "-" if group["bandwidth"] is None else str(group["bandwidth"]))
-    return table
+        shown.add_row(plain(name), *ways, "-" if group["bandwidth"] is None else str(group["bandwidth"]))
+    return shown
 
 
 def _picture(mask: str, group: Answer) -> str:
@@ -172,12 +169,11 @@ def print_shown(shown: dict[str, Any], as_json: bool) -> None:
     print(f"{shown['node']}: {shown['mode']}, {ways}; the controller is {connected}, {shown['reports']} reports wait")
     if shown["trouble"]:
         print(f"trouble: {shown['trouble']}")
-    table = Table(box=None)
-    for title in ("JOB", "HERE (s)", "WAYS", "GB/S", "THREADS", "MEASURED", "UNPARTITIONED BECAUSE"):
-        table.add_column(title, justify="left" if title[0] in "JMU" else "right")
+    figures = ("HERE (s)", "WAYS", "GB/S", "THREADS")
+    jobs = new_table("JOB", *figures, "MEASURED", "UNPARTITIONED BECAUSE", right=figures, pad_edge=True)
     for job in shown["jobs"]:
         measured = ", ".join(f"{each['ways']}: {_figure(each['ipc'])}" for each in job["points"])
-        table.add_row(
+        jobs.add_row(
             str(job["job"]),
             f"{job['here_s']:.0f}",
             f"{job['ways']}{' sampled' if job['is_sampled'] else ''}",
@@ -187,7 +183,7 @@ def print_shown(shown: dict[str, Any], as_json: bool) -> None:
             job["why_shared"],
         )
     if shown["jobs"]:
-        show(table)
+        show(jobs)
 
 
 def _figure(value: float | None) -> str:

@@ -15,6 +15,7 @@ from types import FrameType
 
 from slurm_sns.config import Config
 from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.log import printable
 
 log = logging.getLogger("sns")
 
@@ -74,8 +75,7 @@ class _OneLine(logging.Formatter):
     """Replaces control characters, so that texts of users can start no new line and send a terminal no commands."""
 
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
-        return "".join(character if character.isprintable() else "?" for character in text)
+        return printable(super().format(record))
 
 
 def require_slurm_user(config: Config) -> None:

@@ -4,7 +4,7 @@ Every user may list, show, plot and export them. Only SlurmUser, who owns the st
 """
 
 import json
-import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +12,9 @@ import typer
 
 from slurm_sns.cli import options
 from slurm_sns.cli.installations import SIMULATE, needs
-from slurm_sns.cli.live import profile_source, profile_view
+from slurm_sns.cli.live import profile_source
 from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.log import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,6 +32,8 @@ FromFile = Annotated[
 ]
 Name = Annotated[str, typer.Argument(metavar="PROGRAM", help="The program's name.")]
 Alpha = Annotated[float, typer.Option("--alpha", help="The share of its best performance that a job must keep.")]
+#: What the scheduler tells of the learning of one (program, processes).
+LearntAnswer = Mapping[str, Any]
 
 
 @app.command("list")
@@ -41,21 +44,23 @@ def list_programs(
 
     SlurmUser reads the store; anybody else asks the running scheduler.
     """
+    from slurm_sns.cli.live.terminal import new_table
+
     summaries = profile_source.source(file, config).summaries()
     if as_json:
         print(json.dumps(summaries, indent=2))
         return
     more = ("learning",) if any(each.get("learnt") for each in summaries) else ()
-    table = _table("program", "processes", "class", "best scale", "short of", "max scale", *more)
+    table = new_table("program", "processes", "class", "best scale", "short of", "max scale", *more, pad_edge=True)
     for each in summaries:
         limit = "" if each["max_scale"] is None else str(each["max_scale"])
         learnt = {int(processes): of for processes, of in each.get("learnt", {}).items()}
         for found in each["classes"]:
             row = (str(found["processes"]), found["class"], str(found["ideal_scale"]), found["bottleneck"] or "", limit)
-            state = profile_view.in_short(learnt.pop(found["processes"], None))
+            state = learning_state(learnt.pop(found["processes"], None))
             table.add_row(each["program"], *row, *((state,) if more else ()))
         for processes, of in sorted(learnt.items()):
-            table.add_row(each["program"], str(processes), "", "", "", limit, profile_view.in_short(of))
+            table.add_row(each["program"], str(processes), "", "", "", limit, learning_state(of))
     _print(table)
 
 
@@ -83,19 +88,21 @@ def show(
     if chosen is not None:
         _show_profile(chosen, alpha, factors)
     for processes, of in sorted(learnt.items()):
-        for part in profile_view.learnt(program, processes, of):
+        for part in learnt_parts(program, processes, of):
             _print(part)
 
 
 def _show_profile(chosen: "Program", alpha: float, factors: tuple[float, ...]) -> None:
+    from slurm_sns.cli.live.terminal import new_table
     from slurm_sns.scheduler.answers.profiles import class_of
 
-    print(f"{chosen.name}: {_printable(chosen.source) or 'no source given'}")
+    print(f"{chosen.name}: {printable(chosen.source) or 'no source given'}")
     for processes in chosen.process_counts:
         found = class_of(chosen, processes, factors)
         best = f", best at scale {found.ideal_scale}, short of {found.bottleneck}" if found.bottleneck else ""
         print(f"{processes} processes: {found.kind}{best}")
-    table = _table("processes", "scale", "time s", "ways", "IPC kept", "GB/s", "time is", "IPC is", "GB/s are")
+    demand = ("ways", "IPC kept", "GB/s")
+    table = new_table("processes", "scale", "time s", *demand, "time is", "IPC is", "GB/s are", pad_edge=True)
     for run in chosen.runs:
         table.add_row(*_run_row(run, alpha))
     _print(table)
@@ -200,21 +207,77 @@ def _run_row(run: "Run", alpha: float) -> list[str]:
     return [*numbers, *demand, " ".join(each[0] for each in (where.time_s, where.ipc, where.bandwidth_gbps))]
 
 
-def _printable(text: str) -> str:
-    """A text of users, with `?` for characters that a terminal could interpret."""
-    return "".join(character if character.isprintable() else "?" for character in text)
+def learning_state(of: LearntAnswer | None) -> str:
+    """The state of learning in a few words; empty where nothing is learnt."""
+    if of is None:
+        return ""
+    found = ["measured" if of["serves"] == "measured" else "imported" if of["serves"] else "no profile yet"]
+    if of["re_measurement"] is not None:
+        found.append("is measured again")
+    elif not of["is_explored"] and of["serves"] != "imported":
+        found.append("exploration goes on")
+    if of["exploring"] is not None:
+        found.append(f"explores scale {of['exploring']['scale']} now")
+    return ", ".join(found)
 
 
-def _table(*columns: str) -> "Table":
-    from rich.table import Table
+def learnt_parts(program: str, processes: int, of: LearntAnswer) -> "Iterator[RenderableType]":
+    """What is learnt of one (program, processes)."""
+    yield f"{program}, {processes} processes: {_serving(of)}"
+    yield from _notes(of)
+    if of["measured"]:
+        yield _measured(of["measured"])
+    if of["re_measurement"]:
+        yield "measured again so far:"
+        yield _measured(of["re_measurement"])
+    if of["measured"] or of["re_measurement"]:
+        yield "each number: mean of the runs, +- their standard deviation, (how many runs)"
 
-    table = Table(box=None)
-    for column in columns:
-        table.add_column(column)
-    return table
+
+def _serving(of: LearntAnswer) -> str:
+    if of["serves"] == "measured":
+        return "jobs run by what is measured here"
+    if of["serves"] == "imported":
+        return "jobs run by the imported profile"
+    return "no profile yet"
+
+
+def _notes(of: LearntAnswer) -> Iterator[str]:
+    exploring = of["exploring"]
+    if exploring is not None:
+        who = "a job" if exploring["job_id"] is None else f"job {exploring['job_id']}"
+        how = "its ways are changed while it runs" if exploring["samples"] else "it is timed"
+        yield f"  {who} explores scale {exploring['scale']} now: {how}"
+    if of["re_measurement"] is not None:
+        yield "  it is measured again; the profile of before serves meanwhile"
+    elif of["is_explored"]:
+        yield "  all scales are explored"
+    if of["strange_runs"]:
+        yield f"  the last {of['strange_runs']} runs differ from the profile"
+    for scale, runs in of["given_up"].items():
+        yield f"  the last {runs} exploring runs at scale {scale} gave no measurement"
+
+
+def _measured(scales: Sequence[Mapping[str, Any]]) -> "Table":
+    from slurm_sns.cli.live.terminal import new_table
+
+    shown = new_table("scale", "time s", "ways", "IPC", "GB/s", pad_edge=True)
+    for each in scales:
+        rows = [(str(point["ways"]), _mean(point["ipc"]), _mean(point["bandwidth_gbps"])) for point in each["points"]]
+        head = (str(each["scale"]), _mean(each["time_s"]))
+        for place, row in enumerate(rows or [("", "", "")]):
+            shown.add_row(*(head if place == 0 else ("", "")), *row)
+    return shown
+
+
+def _mean(found: Mapping[str, float] | None) -> str:
+    if found is None:
+        return "-"
+    spread = f" +- {found['spread']:.2g}" if found["count"] > 1 else ""
+    return f"{found['mean']:.4g}{spread} ({found['count']:.0f})"
 
 
 def _print(part: "RenderableType") -> None:
     from rich.console import Console
 
-    Console(file=sys.stdout).print(part)
+    Console().print(part)

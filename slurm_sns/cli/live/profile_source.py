@@ -8,7 +8,7 @@ import os
 import pwd
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slurm_sns.cli.installations import CONTROLLER, needs
 from slurm_sns.errors import BadInput, Unreachable
@@ -18,22 +18,6 @@ if TYPE_CHECKING:
     from slurm_sns.policies.profile import Program
     from slurm_sns.scheduler.answers.profiles import KnownPrograms
     from slurm_sns.store.profiles import StoredProfiles
-
-
-class ProgramSource(Protocol):
-    """Gives profiles."""
-
-    def summaries(self) -> list[dict[str, Any]]:
-        """Every program with its classes, as scheduler.answers.profiles gives them."""
-        ...
-
-    def described(self, name: str) -> "Described":
-        """What is known of the program of that name.
-
-        Raises:
-            BadInput: nothing is known of it.
-        """
-        ...
 
 
 class Described(NamedTuple):
@@ -50,13 +34,17 @@ class Loaded:
         self._known, self._missing, self._factors = known, missing, factors
 
     def summaries(self) -> list[dict[str, Any]]:
-        """Every program with its classes."""
+        """Every program with its classes, as scheduler.answers.profiles gives them."""
         from slurm_sns.scheduler.answers.profiles import Summaries
 
         return Summaries(self._factors).of(self._known)
 
     def described(self, name: str) -> Described:
-        """What is known of the program of that name."""
+        """What is known of the program of that name.
+
+        Raises:
+            BadInput: nothing is known of it.
+        """
         if name not in self._known.names(None):
             raise BadInput(f"program '{name[:64]}' {self._missing}")
         return Described(self._known.programs.get(name), self._known.learnt_of(name, None))
@@ -90,6 +78,9 @@ class SchedulerPrograms:
             return asker(self._config, {"command": "profile", **about})()
         except Unreachable as problem:
             raise Unreachable(f"{problem}{self._hint}") from None
+
+
+ProgramSource = Loaded | SchedulerPrograms
 
 
 def source(file: Path | None, config: Path) -> ProgramSource:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from slurm_sns.cli.live.terminal import duration, plain
+from slurm_sns.cli.live.terminal import duration, new_table, plain
+from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 
 Row = Mapping[str, Any]
@@ -49,7 +49,7 @@ def table(rows: Sequence[Row], now_s: float, width: int, hidden: int = 0) -> Ren
     if not rows:
         return "no jobs"
     columns = [column for column in COLUMNS if column.width <= width]
-    shown = Table(box=None, pad_edge=False, header_style="bold")
+    shown = new_table()
     for column in columns:
         wraps = column.name == "WHY"
         shown.add_column(column.name, justify=column.side, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
@@ -64,7 +64,9 @@ def plain_lines(rows: Sequence[Row], now_s: float) -> Iterator[str]:
         yield "no jobs"
         return
     cells = [[column.name for column in COLUMNS]]
-    cells += [[*(_word(_plain(column, row, now_s)) for column in COLUMNS[:-1]), _line(row["reason"])] for row in rows]
+    cells += [
+        [*(_word(_plain(column, row, now_s)) for column in COLUMNS[:-1]), printable(row["reason"])] for row in rows
+    ]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for each in cells:
         yield "  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=True)).rstrip()
@@ -102,10 +104,6 @@ def _style(row: Row) -> str:
     return "dim" if row["state"] in RUNS else ""
 
 
-def _line(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text)
-
-
 def _word(text: str) -> str:
     """The text as one word for awk: spaces become `_`, an empty text becomes `-`."""
-    return _line(text).replace(" ", "_") or "-"
+    return printable(text).replace(" ", "_") or "-"

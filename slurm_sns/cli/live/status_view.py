@@ -12,7 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from slurm_sns.cli.live.terminal import duration, plain
+from slurm_sns.cli.live.terminal import duration, new_table, plain
+from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 
 Answer = Mapping[str, Any]
@@ -35,6 +36,7 @@ RESOURCES = (
 )
 #: The same for what is shown only where it is counted.
 CLOSIDS = ("closids", "CLOSIDs", 1)
+OF_ACCOUNT = ("share", "cores", "memory GiB")
 
 
 def warnings(answer: Answer, now_s: float) -> list[str]:
@@ -68,10 +70,8 @@ def _agents_warnings(agents: Answer | None) -> list[str]:
         names, number = folded(agents["away"]), len(agents["away"])
         found.append(f"{number} {'agent does' if number == 1 else 'agents do'} not answer: {names}")
     found += _at_most([f"agent of {name}: {why}" for name, why in agents["troubles"].items()], "agents with trouble")
-    by_why: dict[str, list[str]] = {}
-    for name, why in agents["unpartitioned"].items():
-        by_why.setdefault(why, []).append(name)
-    found += _at_most([f"unpartitioned: {folded(names)}: {why}" for why, names in by_why.items()], "reasons")
+    unpartitioned = _by_reason(agents["unpartitioned"])
+    found += _at_most([f"unpartitioned: {names}: {why}" for why, names in unpartitioned.items()], "reasons")
     return found
 
 
@@ -100,23 +100,24 @@ def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:
     for key, name, unit in (*RESOURCES, *_closids(answer)):
         yield f"{name}: {_share(answer, key, unit)}"
     if answer["matched"]:
-        yield f"last matches: {_text(_matches(answer))}"
+        yield f"last matches: {printable(_matches(answer))}"
     for name, project in sorted(answer["projects"].items()):
-        yield f"account {_text(name)}: {_use(project)}"
+        use = ", ".join(map(" ".join, zip(OF_ACCOUNT, _use(project), strict=True)))
+        yield f"account {printable(name)}: {use}"
     for node in answer["each_node"]:
-        yield f"node {_text(node['name'])}: " + ", ".join(
+        yield f"node {printable(node['name'])}: " + ", ".join(
             f"{name} {_share(node, key, unit)}" for name, key, unit in _kinds(node)
         )
     for name, why in sorted(answer["nodes_unavailable"].items()):
-        yield f"node {_text(name)}: not used: {_text(why)}"
+        yield f"node {printable(name)}: not used: {printable(why)}"
     for warning in warnings(answer, now_s):
-        yield f"warning: {_text(warning)}"
+        yield f"warning: {printable(warning)}"
 
 
 def page(answer: Answer, now_s: float, width: int) -> RenderableType:
     """The page for a terminal of that width."""
     parts: list[RenderableType] = [_head(answer, now_s)]
-    parts += [Text(f"! {_text(each)}", style="bold red", overflow="fold") for each in warnings(answer, now_s)]
+    parts += [Text(f"! {printable(each)}", style="bold red", overflow="fold") for each in warnings(answer, now_s)]
     parts += [_facts(answer, now_s), Text(), _nodes(answer, with_bars=width >= WITH_BARS)]
     if answer["nodes_unavailable"]:
         parts += [Text(), _unavailable(answer)]
@@ -175,20 +176,19 @@ def _learning(answer: Answer) -> str:
 def _nodes(answer: Answer, *, with_bars: bool) -> Table:
     """One line for all nodes together, then one for each group of equally full nodes, the fullest first."""
     kinds = _kinds(answer)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("NODES", overflow="ellipsis", no_wrap=True)
+    shown = new_table("NODES", no_wrap=True)
     for name, *_ in kinds:
-        table.add_column(name.upper(), justify="right", no_wrap=True)
+        shown.add_column(name.upper(), justify="right", no_wrap=True)
         if with_bars:
-            table.add_column("")
+            shown.add_column("")
     groups = _groups(answer["each_node"])
-    table.add_row(f"all {answer['nodes']}", *_cells(answer, kinds, with_bars=with_bars), style="bold")
+    shown.add_row(f"all {answer['nodes']}", *_cells(answer, kinds, with_bars=with_bars), style="bold")
     for names, node in groups[:MOST_GROUPS]:
-        table.add_row(plain(folded(names)), *_cells(node, kinds, with_bars=with_bars))
+        shown.add_row(plain(folded(names)), *_cells(node, kinds, with_bars=with_bars))
     if len(groups) > MOST_GROUPS:
         left = sum(len(names) for names, _ in groups[MOST_GROUPS:])
-        table.add_row(f"... and {left} less full ones")
-    return table
+        shown.add_row(f"... and {left} less full ones")
+    return shown
 
 
 def _groups(nodes: list[Answer]) -> list[tuple[list[str], Answer]]:
@@ -211,26 +211,26 @@ def _cells(of: Answer, kinds: list[tuple[str, str, int]], *, with_bars: bool) ->
 
 
 def _unavailable(answer: Answer) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("NOT USED", "WHY"):
-        table.add_column(column, overflow="fold")
-    reasons: dict[str, list[str]] = {}
-    for name, why in answer["nodes_unavailable"].items():
-        reasons.setdefault(why, []).append(name)
-    for why, names in reasons.items():
-        table.add_row(plain(folded(names)), plain(why))
-    return table
+    shown = new_table("NOT USED", "WHY", overflow="fold")
+    for why, names in _by_reason(answer["nodes_unavailable"]).items():
+        shown.add_row(plain(names), plain(why))
+    return shown
+
+
+def _by_reason(reasons: Mapping[str, str]) -> dict[str, str]:
+    """The reasons of nodes, each with its nodes as a list."""
+    names: dict[str, list[str]] = {}
+    for name, why in reasons.items():
+        names.setdefault(why, []).append(name)
+    return {why: folded(alike) for why, alike in names.items()}
 
 
 def _accounts(answer: Answer) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("ACCOUNT", "SHARE", "CORES", "MEMORY GIB"):
-        table.add_column(column, justify="left" if column == "ACCOUNT" else "right")
+    figures = [each.upper() for each in OF_ACCOUNT]
+    shown = new_table("ACCOUNT", *figures, right=figures)
     for name, project in sorted(answer["projects"].items()):
-        used = project["used"]
-        memory = f"{used['memory_mb'] / 1024:.1f}"
-        table.add_row(plain(name), f"{project['share']:g}", str(used["cores"]), memory)
-    return table
+        shown.add_row(plain(name), *_use(project))
+    return shown
 
 
 def _kinds(of: Answer) -> list[tuple[str, str, int]]:
@@ -265,10 +265,7 @@ def _matches(answer: Answer) -> str:
     return f"{members}; dispatched: {answer['chosen']}"
 
 
-def _use(project: Answer) -> str:
+def _use(project: Answer) -> tuple[str, str, str]:
+    """The figures of an account that `OF_ACCOUNT` names."""
     used = project["used"]
-    return f"share {project['share']:g}, cores {used['cores']}, memory GiB {used['memory_mb'] / 1024:.1f}"
-
-
-def _text(text: object) -> str:
-    return "".join(character if character.isprintable() else "?" for character in str(text))
+    return f"{project['share']:g}", str(used["cores"]), f"{used['memory_mb'] / 1024:.1f}"

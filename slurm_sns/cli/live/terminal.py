@@ -4,13 +4,14 @@ Job names and similar texts come from users. They are printed so that neither th
 words of an explanation are the policy's own (placement.explain, placement.reasons, spread_n_share.explanation).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 
 
@@ -24,7 +25,15 @@ def show(part: RenderableType) -> None:
 
 def plain(text: object) -> str:
     """Text of users, with everything replaced or escaped that a terminal or rich's markup could interpret."""
-    return escape("".join(c if c.isprintable() else "?" for c in str(text)))
+    return escape(printable(str(text)))
+
+
+def new_table(*columns: str, right: Collection[str] = (), pad_edge: bool = False, **options: Any) -> Table:
+    """A table without lines, of these columns; those in `right` are right-justified, all have the `options` of rich."""
+    made = Table(box=None, pad_edge=pad_edge)
+    for column in columns:
+        made.add_column(column, justify="right" if column in right else "left", **options)
+    return made
 
 
 def duration(seconds: float) -> str:
@@ -51,7 +60,7 @@ def explanation(answer: dict[str, Any], place_in_queue: str = "") -> Iterator[Re
         yield f"  {clock(each['at_s'])}  {what}{plain(each['reason'])}{times}"
     for told in (answer["considered"], answer["cycle"]):
         if told is not None:
-            yield from explained(told)
+            yield from _explained(told)
     if answer["cycle"] is None:
         return
     for name, why in sorted(answer["unavailable"].items()):
@@ -75,28 +84,25 @@ def _what_it_is(answer: dict[str, Any]) -> Iterator[str]:
         yield f"  {reason}"
 
 
-def explained(told: dict[str, Any]) -> Iterator[RenderableType]:
+def _explained(told: dict[str, Any]) -> Iterator[RenderableType]:
     """What a policy says of the job: sentences, what it considered as a table, and the sentences below it."""
     yield ""
     yield " ".join(map(plain, told["summary"]))
     if told["considered"]:
-        yield considered_table(told["heading"], told["considered"])
+        yield _considered(told["heading"], told["considered"])
     yield from map(plain, told["details"])
 
 
-def considered_table(heading: str, rows: list[dict[str, Any]]) -> Table:
+def _considered(heading: str, rows: list[dict[str, Any]]) -> Table:
     """What was considered, in the policy's order: the figures of each, what came of it and why."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    figures = list(dict.fromkeys(name for row in rows for name in row["figures"]))
-    table.add_column(plain(heading.upper()))
-    for name in figures:
-        table.add_column(plain(name.upper()), justify="right")
-    table.add_column("OUTCOME")
-    table.add_column("WHY" if any(row["reason"] for row in rows) else "")
+    names = list(dict.fromkeys(name for row in rows for name in row["figures"]))
+    figures = [plain(name.upper()) for name in names]
+    why = "WHY" if any(row["reason"] for row in rows) else ""
+    shown = new_table(plain(heading.upper()), *figures, "OUTCOME", why, right=figures)
     for row in rows:
-        cells = (_figure(row["figures"].get(name)) for name in figures)
-        table.add_row(*map(plain, (row["name"], *cells, row["outcome"], row["reason"])))
-    return table
+        cells = (_figure(row["figures"].get(name)) for name in names)
+        shown.add_row(*map(plain, (row["name"], *cells, row["outcome"], row["reason"])))
+    return shown
 
 
 def _figure(value: float | str | None) -> str:

@@ -9,7 +9,7 @@ from emulated import RULES, Cluster, cluster
 from live import ALICE, BOB, ENFORCE
 from test_live_learning import BFS, MG, TRUTH, explore
 
-from slurm_sns.cli.live import profile_view, status_view, terminal
+from slurm_sns.cli.live import profile, status_view, terminal
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.scheduler.answers.requests import Answers
@@ -177,7 +177,7 @@ def test_profile_tells_where_each_number_comes_from_and_how_sure_it_is(site) -> 
     assert (two["scale"], two["points"]) == (2, [])
     (listed,) = ask(site, "profile")
     assert listed["classes"][0]["class"] == "compact"
-    assert profile_view.in_short(listed["learnt"]["16"]) == "measured"
+    assert profile.learning_state(listed["learnt"]["16"]) == "measured"
 
 
 def test_profile_tells_of_a_re_measurement_and_of_strange_runs(site) -> None:
@@ -190,9 +190,9 @@ def test_profile_tells_of_a_re_measurement_and_of_strange_runs(site) -> None:
     site.run("bfs")
     learnt = ask(site, "profile", program="bfs")["learnt"]["16"]
     assert [each["scale"] for each in learnt["re_measurement"]] == [1]
-    text = [str(part) for part in profile_view.learnt("bfs", 16, learnt)]
+    text = [str(part) for part in profile.learnt_parts("bfs", 16, learnt)]
     assert "  it is measured again; the profile of before serves meanwhile" in text
-    assert profile_view.in_short(learnt) == "measured, is measured again"
+    assert profile.learning_state(learnt) == "measured, is measured again"
 
 
 def test_a_program_that_is_only_being_explored_is_listed_and_has_no_profile_yet(site) -> None:
@@ -201,7 +201,7 @@ def test_a_program_that_is_only_being_explored_is_listed_and_has_no_profile_yet(
     site.cycle()
     (listed,) = ask(site, "profile")
     assert (listed["program"], listed["classes"]) == ("mg", [])
-    assert profile_view.in_short(listed["learnt"]["16"]) == "no profile yet, exploration goes on, explores scale 1 now"
+    assert profile.learning_state(listed["learnt"]["16"]) == "no profile yet, exploration goes on, explores scale 1 now"
     told = ask(site, "profile", program="mg")
     assert (told["programs"], told["learnt"]["16"]["exploring"]["job_id"]) == ({}, number)
 
