@@ -87,8 +87,9 @@ def reproduce(
     from slurm_sns.sim.results.result_files import require_directory
 
     given = {"partition": partition, "minutes": minutes, "memory_gb": memory_gb}
-    if not slurm:
-        _require_none(given)
+    for option, value in given.items():
+        if value is not None and not slurm:
+            raise BadInput(f"--{option.replace('_', '-')} goes with --slurm")
     if hours is not None and not _content(name).keeps_rows:
         valid = ", ".join(each for each in FOLDERS if _content(each).keeps_rows)
         raise BadInput(f"--hours does not go with {name}; valid: {valid}")
@@ -141,14 +142,3 @@ def _array(runs: Path, tasks: int, given: dict[str, str | int | None]) -> "Worke
         minutes=int(given["minutes"] or TASK_MINUTES),
         memory_gb=int(given["memory_gb"] or TASK_GB),
     )
-
-
-def _require_none(given: dict[str, str | int | None]) -> None:
-    """Refuse the options of a job array for a run on this machine.
-
-    Raises:
-        BadInput: one of them was given.
-    """
-    for option, value in given.items():
-        if value is not None:
-            raise BadInput(f"--{option.replace('_', '-')} goes with --slurm")

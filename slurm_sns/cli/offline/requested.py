@@ -1,17 +1,30 @@
-"""The request of `sns simulate`: its options and a configuration become a policy, before any trace is read."""
+"""The request of `sns simulate`: its options and a configuration become a policy, before any trace is read.
 
+The options that set policies' parameters are generated from the policies' specifications.
+"""
+
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from slurm_sns.cli.offline.policy_options import require_taken, with_settings
+import typer
+
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.registry import REGISTRY, specification
-from slurm_sns.policies.specification import GeometryChoice, Specification
+from slurm_sns.policies.specification import (
+    AT_EVERY_EVENT_S,
+    GeometryChoice,
+    Setting,
+    Specification,
+    default_of,
+    settings_of,
+)
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 
 if TYPE_CHECKING:
-    from slurm_sns.config import Config
     from slurm_sns.sim.request import SimulationRequest
 
 _Parameters = TypeVar("_Parameters")
@@ -38,20 +51,17 @@ class SpreadingOptions:
         """
         from slurm_sns.sim.request import MODELS
 
-        spreading = _names(lambda each: each.geometry is not GeometryChoice.OWN)
         for name in ("profiles", "progress"):
-            if getattr(self, name) is not None and policy.geometry is GeometryChoice.OWN:
-                raise BadInput(f"--{name} goes with --policy {spreading}, not with {called}")
+            if getattr(self, name) is not None and not _spreads(policy):
+                raise _wrong_policy(f"--{name}", called, _spreads)
         if self.user_estimates and not policy.plans_by_run_times:
-            planning = _names(lambda each: each.plans_by_run_times)
-            raise BadInput(f"--user-estimates goes with --policy {planning}, not with {called}")
+            raise _wrong_policy("--user-estimates", called, lambda each: each.plans_by_run_times)
         if self.progress not in (None, *MODELS):
             raise BadInput(f"--progress is '{self.progress}'; valid: {', '.join(MODELS)}")
         if self.learn is None:
             return
         if policy.geometry is not GeometryChoice.BY_PROFILE:
-            learning = _names(lambda each: each.geometry is GeometryChoice.BY_PROFILE)
-            raise BadInput(f"--learn goes with --policy {learning}, not with {called}")
+            raise _wrong_policy("--learn", called, lambda each: each.geometry is GeometryChoice.BY_PROFILE)
         if self.profiles is None:
             raise BadInput("--learn needs --profiles: how the programs truly run")
         if not 0 <= self.learn <= 1:
@@ -74,7 +84,7 @@ def requested(
         BadInput: an option is not valid; the message names it and what is valid.
     """
     from slurm_sns.policies.placement.heuristics import HEURISTICS
-    from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION, SpreadingParameters, require_valid
+    from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION, require_valid
     from slurm_sns.sim.request import AUTHORS, SimulationRequest, SpreadingRequest
 
     if name not in HEURISTICS and name not in REGISTRY:
@@ -83,7 +93,11 @@ def requested(
     require_taken(chosen, name, settings, but="portfolio" if name in HEURISTICS else "")
     spreading.require_taken(chosen, name)
     _require_times(chosen, name, interval_s, penalty_s)
-    configured = _configured(config)
+    configured = None
+    if config is not None:
+        from slurm_sns.config import load
+
+        configured = load(config)
 
     def parameters(kind: type[_Parameters], simulated: tuple[Any, ...]) -> _Parameters:
         base = {type(each): each for each in simulated}.get(kind) or kind()
@@ -95,7 +109,7 @@ def requested(
         given = [replace(each, portfolio=(name,), default_heuristic=None) for each in given]
     whole = given[0].portfolio if "portfolio" in settings else None
     of_spreading = None
-    if chosen.geometry is not GeometryChoice.OWN:
+    if _spreads(chosen):
         of_spreading = SpreadingRequest(
             parameters(SpreadingParameters, (REPRODUCTION,)),
             spreading.profiles,
@@ -105,6 +119,8 @@ def requested(
             spreading.user_estimates,
         )
         require_valid(of_spreading.parameters)
+    # A simulation cannot read Slurm's associations: all projects then have equal shares.
+    shares = configured.matching.shares if configured else {}
     given = chosen.checked(*given)
     policy = chosen.policy(*given, portfolio=whole) if chosen.factory else None
     for option, value in (("age-limit", age_limit_s), ("progress", spreading.progress)):
@@ -117,40 +133,155 @@ def requested(
         chosen.runner,
         interval_s or chosen.interval_s,
         age_limit_s or (configured.matching.age_limit_s if configured else None),
-        _shares(configured),
+        {} if isinstance(shares, str) else shares,
         of_spreading,
         penalty_s or 0,
     )
 
 
 def _require_times(policy: Specification, called: str, interval_s: int | None, penalty_s: int | None) -> None:
-    """Check the interval, which some replays do not have, and the penalty, which only fluid policies pay.
-
-    Raises:
-        BadInput: an option goes with other policies only; the message names what is valid.
-    """
+    """Refuse an interval, which some replays do not have, and a penalty, which only fluid policies pay."""
     from slurm_sns.policies.rescheduling.parameters import RESCHEDULING
 
     if interval_s is not None and (policy.is_fluid or policy == RESCHEDULING):
         raise BadInput(f"--interval does not go with {called}, which decides whenever a job is submitted or ends")
     if not policy.is_fluid and penalty_s is not None:
-        fluid = ", ".join(each.name for each in map(specification, REGISTRY) if each.is_fluid)
-        raise BadInput(f"--penalty goes with --policy {fluid}, not with {called}")
+        raise _wrong_policy("--penalty", called, lambda each: each.is_fluid)
 
 
-def _configured(config: Path | None) -> "Config | None":
-    if config is None:
-        return None
-    from slurm_sns.config import load
-
-    return load(config)
+def _wrong_policy(option: str, called: str, takes: Callable[[Specification], bool]) -> BadInput:
+    """The error for an option that goes with other policies only."""
+    names = ", ".join(each.name for each in map(specification, REGISTRY) if takes(each))
+    return BadInput(f"{option} goes with --policy {names}, not with {called}")
 
 
-def _shares(configured: "Config | None") -> Mapping[str, float]:
-    """The projects' shares. A simulation cannot read Slurm's associations: all projects then have equal shares."""
-    shares = configured.matching.shares if configured else {}
-    return {} if isinstance(shares, str) else shares
+def _spreads(policy: Specification) -> bool:
+    return policy.geometry is not GeometryChoice.OWN
 
 
-def _names(is_one: Callable[[Specification], bool]) -> str:
-    return ", ".join(each.name for each in map(specification, REGISTRY) if is_one(each))
+def with_policy_options(after: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each policy parameter that has one; in the help they follow the option `after`.
+
+    The command receives the options that the user gave as one argument `settings`: parameter name -> value.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        options = _options()
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            settings = {name: given.pop(name) for name in options}
+            command(**given, settings={name: value for name, value in settings.items() if value is not None})
+
+        own = [each for each in inspect.signature(command).parameters.values() if each.name != "settings"]
+        at = 1 + next(place for place, each in enumerate(own) if each.name == after)
+        run.__signature__ = inspect.Signature([*own[:at], *options.values(), *own[at:]])  # type: ignore[attr-defined]
+        kinds = get_type_hints(command, include_extras=True)
+        kinds |= {each.name: each.annotation for each in options.values()}
+        run.__annotations__ = {name: kind for name, kind in kinds.items() if name != "settings"}
+        return run
+
+    return decorate
+
+
+def default_intervals() -> str:
+    """The default of --interval, with the policies that have another one; a heuristic has that of max-jobs."""
+    others = (each for each in map(specification, REGISTRY) if each.interval_s != AT_EVERY_EVENT_S)
+    told = [f"{each.name}{' and heuristics' if each.name == 'max-jobs' else ''}: {each.interval_s}" for each in others]
+    return "; ".join(["at every submit and finish", *told])
+
+
+def require_taken(policy: Specification, called: str, settings: Mapping[str, Any], *, but: str = "") -> None:
+    """Check that the policy uses every given option; the options of spreading go with every policy that spreads.
+
+    `called` is the policy's name on the command line; `but` is a parameter that this name excludes.
+
+    Raises:
+        BadInput: an option goes with other policies only; the message lists them.
+    """
+    for name in settings:
+        if name == but or not _takes(policy, name):
+            raise _wrong_policy(_option_name(name), called, partial(_takes, name=name))
+
+
+def with_settings(parameters: Any, settings: Mapping[str, Any]) -> Any:
+    """The parameters, a frozen dataclass, with the values that were given on the command line.
+
+    Raises:
+        BadInput: a list cannot be read; the message says what is valid.
+    """
+    kinds = get_type_hints(type(parameters))
+    known = settings_of(type(parameters))
+    return replace(
+        parameters,
+        **{name: _value(name, value, kinds[name]) for name, value in settings.items() if name in known},
+    )
+
+
+def _options() -> dict[str, inspect.Parameter]:
+    """The options by parameter name; a parameter that several policies share becomes one option."""
+    found: dict[str, inspect.Parameter] = {}
+    for each in map(specification, REGISTRY):
+        for parameters in each.parameters:
+            kinds = get_type_hints(parameters)
+            for name, setting in settings_of(parameters).items():
+                if setting.option and name not in found:
+                    found[name] = _option(name, setting, kinds[name], default_of(parameters, name))
+    return found
+
+
+def _option(name: str, setting: Setting, kind: Any, default: Any) -> inspect.Parameter:
+    takes = [each.name for each in map(specification, REGISTRY) if _has(each, name)]
+    of = "" if len(takes) == len(REGISTRY) else f" ({', '.join(takes)})"
+    is_list = get_origin(kind) is tuple
+    least = int(setting.least) if kind is int and setting.least is not None else None
+    option = typer.Option(
+        _option_name(name), min=least, help=f"{setting.help.rstrip('.')}{of}.", show_default=_shown(default)
+    )
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[(str if is_list else kind) | None, option],
+    )
+
+
+def _shown(default: Any) -> str | bool:
+    """The default as the help shows it. A switch, which is off by default, shows none."""
+    match default:
+        case bool():
+            return False
+        case tuple():
+            return ",".join(map(str, default))
+        case str():
+            return default
+        case number:
+            return f"{number:g}"
+
+
+def _value(name: str, value: Any, kind: Any) -> Any:
+    """The given value; for a list parameter the text with commas is split."""
+    if get_origin(kind) is not tuple:
+        return value
+    parts = tuple(part.strip() for part in value.split(","))
+    if get_args(kind)[0] is not int:
+        return parts
+    if not all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts):
+        shown = value[:40]
+        raise BadInput(f"{_option_name(name)} is '{shown}'; valid: whole numbers separated by commas, as in 1,2,4,8")
+    return tuple(map(int, parts))
+
+
+def _takes(policy: Specification, name: str) -> bool:
+    """Whether an option goes with the policy: it is the policy's own, or one of spreading and the policy spreads."""
+    return _has(policy, name) or (_spreads(policy) and name in settings_of(SpreadingParameters))
+
+
+def _has(policy: Specification, name: str) -> bool:
+    """Whether the policy has a parameter of this name."""
+    return any(name in settings_of(kind) for kind in policy.parameters)
+
+
+def _option_name(name: str) -> str:
+    """The option of a parameter: its name without the unit of seconds."""
+    return f"--{name.removesuffix('_s').replace('_', '-')}"

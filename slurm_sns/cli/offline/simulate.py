@@ -1,18 +1,18 @@
 """`sns simulate`: replay a trace on a list of nodes under one policy."""
 
 import json
+import resource
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from slurm_sns.cli.installations import SIMULATE, needs
-from slurm_sns.cli.offline.policy_options import default_intervals, with_policy_options
-from slurm_sns.cli.offline.requested import SpreadingOptions, requested
-from slurm_sns.cli.offline.summary import print_table, summary_of
+from slurm_sns.cli.offline.requested import SpreadingOptions, default_intervals, requested, with_policy_options
 from slurm_sns.cli.options import AsJson
 from slurm_sns.cli.progress_bar import progress_bar
 from slurm_sns.errors import BadInput
@@ -130,7 +130,9 @@ def simulate(
     began = time.perf_counter()
     read: Runner = named(asked.runner)
     replay = read(trace, str(nodes), asked, load_factor, limit)
-    _note(trace, replay.unsorted)
+    if replay.unsorted:
+        note = f"{replay.unsorted:,} jobs come after later ones; sorted by submit"
+        print(f"sns: note: {trace}: {note}", file=sys.stderr)
     read_s = time.perf_counter() - began
 
     began = time.perf_counter()
@@ -138,16 +140,83 @@ def simulate(
         result = replay.run(report)
     wall_s = time.perf_counter() - began
 
-    summary = summary_of(asked, replay, result, load_factor=load_factor, seed=seed, read_s=read_s, wall_s=wall_s)
+    summary = {
+        "policy": asked.name,
+        **replay.settings,
+        "age_limit_s": asked.age_limit_s,
+        "load_factor": load_factor,
+        "seed": seed,
+        "jobs": replay.jobs,
+        "dropped": replay.dropped,
+        **asdict(result.metrics()),
+        **result.more(),
+        "read_s": round(read_s, 3),
+        "wall_s": round(wall_s, 3),
+        "jobs_per_s": round(replay.jobs / max(wall_s, 1e-9), 1),
+        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),  # Linux counts KiB
+    }
     if out is not None:
         result.write(out, summary)
     if as_json:
         print(json.dumps(summary, indent=2))
     else:
-        print_table(summary)
+        _print_table(summary)
 
 
-def _note(trace: str, unsorted: int) -> None:
-    """Tell the user when the trace was not in submit order."""
-    if unsorted:
-        print(f"sns: note: {trace}: {unsorted:,} jobs come after later ones; sorted by submit", file=sys.stderr)
+def _print_table(summary: dict[str, Any]) -> None:
+    """Print the summary as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    def percent(fraction: float | None) -> str:
+        return "-" if fraction is None else f"{fraction:.1f} %"
+
+    def utilisation(name: str) -> str:
+        return percent(None if summary[name] is None else 100 * summary[name])
+
+    def amount(name: str) -> str:
+        return "-" if summary[name] is None else f"{summary[name]:,.2f}"
+
+    table = Table(show_header=False, box=None)
+    table.add_column(style="bold")
+    table.add_column()
+    table.add_row("policy", summary["policy"])
+    table.add_row("jobs", f"{summary['jobs']:,}")
+    for reason, count in summary["dropped"].items():
+        table.add_row("dropped", f"{count:,} {reason}")
+    table.add_row("mean wait", f"{amount('mean_wait_s')} s")
+    if "mean_run_s" in summary:
+        table.add_row("mean run", f"{amount('mean_run_s')} s")
+        table.add_row("mean turnaround", f"{amount('mean_turnaround_s')} s")
+    if "learn" in summary:
+        table.add_row(
+            "profiles learnt",
+            f"{summary['programs_learnt']} of {summary['programs']}, in {summary['exploring_runs']} exploring runs",
+        )
+    table.add_row("mean slowdown", amount("mean_slowdown"))
+    table.add_row("max bounded stretch", amount("max_bounded_stretch"))
+    if "migrations" in summary:
+        table.add_row("mean bounded stretch", amount("mean_bounded_stretch"))
+        preempted, moved = summary["preemption_gb_per_s"], summary["migration_gb_per_s"]
+        table.add_row("preemptions", f"{summary['preemptions']:,}, {preempted:.3g} GB/s")
+        table.add_row(
+            "migrations", f"{summary['migrations']:,} (of {summary['tasks_moved']:,} tasks), {moved:.3g} GB/s"
+        )
+    if "restarts" in summary:
+        suspended, mean_s = summary["jobs_suspended"], amount("mean_suspended_s")
+        table.add_row("suspensions", f"{summary['suspensions']:,} of {suspended:,} jobs, mean {mean_s} s a job")
+        table.add_row("restarts", f"{summary['restarts']:,}, {summary['wasted_core_s'] / 3600:,.1f} core hours lost")
+    table.add_row("mean queue length", amount("mean_queue_length"))
+    table.add_row(
+        "utilisation", f"cores {utilisation('utilisation_cores')}, memory {utilisation('utilisation_memory')}"
+    )
+    table.add_row("load", f"cores {percent(summary['load_cores'])}, memory {percent(summary['load_memory'])}")
+    if len(summary.get("portfolio", ())) > 1:
+        cycles = max(summary["cycles_with_waiting"], 1)
+        for member, count in summary["wins"].items():
+            table.add_row(
+                f"wins {member}", f"{100 * count / cycles:.1f} % of {summary['cycles_with_waiting']:,} cycles"
+            )
+    table.add_row("time", f"read {summary['read_s']:.1f} s, replay {summary['wall_s']:.1f} s")
+    table.add_row("", f"{summary['jobs_per_s']:,.0f} jobs/s, {summary['peak_rss_mb']:,.0f} MB")
+    Console().print(table)

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from slurm_sns.cli.offline.policy_options import require_taken, with_policy_options, with_settings
+from slurm_sns.cli.offline.requested import require_taken, with_policy_options, with_settings
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.policies.specification import Setting, Specification, parameter
