@@ -15,7 +15,11 @@ from slurm_sns.errors import BadInput
 
 #: A longer constraint is left to Slurm: the submit filter looks at it while slurmctld waits.
 MOST_BYTES = 1024
-_PART = re.compile(r"[&|]|[()]|[^&|()]+")
+_NAME = r"[^&|()]+"
+_CLAUSE = rf"(?:{_NAME}|\({_NAME}(?:[&|]{_NAME})*\))"
+_WHOLE = re.compile(rf"(?:{_CLAUSE}(?:[&|]{_CLAUSE})*)?")
+#: Each clause, and each name of a clause, with the operator before it.
+_CLAUSES, _NAMES = re.compile(rf"([&|]?)({_CLAUSE})"), re.compile(rf"([&|]?)({_NAME})")
 _LEFT_TO_SLURM = re.compile(r"[][*]")
 
 
@@ -46,29 +50,13 @@ def read(text: str) -> Constraint:
     """
     if is_left_to_slurm(text):
         raise BadInput("a constraint with counts or brackets, or a long one: valid are names, &, | and parentheses")
-    clauses: list[Clause] = []
-    names: list[tuple[bool, str]] = []
-    is_inside, is_and, clause_is_and, wants_name = False, True, True, True
-    for part in _PART.findall(text.replace(",", "&")):
-        if part == "(" and wants_name and not is_inside:
-            is_inside, clause_is_and, is_and = True, is_and, True
-        elif part == ")" and not wants_name and is_inside:
-            is_inside = False
-            clauses.append(Clause(clause_is_and, tuple(names)))
-            names = []
-        elif part in "&|" and not wants_name:
-            is_and, wants_name = part == "&", True
-        elif part not in "&|()" and wants_name:
-            wants_name = False
-            if is_inside:
-                names.append((is_and, part))
-            else:
-                clauses.append(Clause(is_and, ((True, part),)))
-        else:
-            raise BadInput("not a constraint of Slurm's: valid are names, &, | and parentheses that do not nest")
-    if text and (is_inside or wants_name):
-        raise BadInput("the constraint ends too early: valid are names, &, | and parentheses that do not nest")
-    return tuple(clauses)
+    text = text.replace(",", "&")
+    if not _WHOLE.fullmatch(text):
+        raise BadInput("not a constraint of Slurm's: valid are names, &, | and parentheses that do not nest")
+    return tuple(
+        Clause(operator != "|", tuple((inner != "|", name) for inner, name in _NAMES.findall(clause)))
+        for operator, clause in _CLAUSES.findall(text)
+    )
 
 
 def admits(constraint: Constraint, features: Set[str]) -> bool:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from functools import reduce
+from operator import add, sub
 from typing import NamedTuple
 
 #: A moment or a duration in seconds. Matching counts whole seconds; where events fall between whole seconds, fractions
@@ -43,23 +45,11 @@ class Resources(NamedTuple):
 
     def plus(self, other: "Resources") -> "Resources":
         """The sum, resource by resource."""
-        return Resources(
-            self.cores + other.cores,
-            self.memory_mb + other.memory_mb,
-            self.ways + other.ways,
-            self.bandwidth_gbps + other.bandwidth_gbps,
-            self.closids + other.closids,
-        )
+        return Resources(*map(add, self, other))
 
     def minus(self, other: "Resources") -> "Resources":
         """The difference, resource by resource; it may be negative."""
-        return Resources(
-            self.cores - other.cores,
-            self.memory_mb - other.memory_mb,
-            self.ways - other.ways,
-            self.bandwidth_gbps - other.bandwidth_gbps,
-            self.closids - other.closids,
-        )
+        return Resources(*map(sub, self, other))
 
 
 NOTHING = Resources(0, 0)
@@ -324,7 +314,4 @@ class Plan:
 
 def total(amounts: Iterable[Resources]) -> Resources:
     """The sum of any number of resources."""
-    result = NOTHING
-    for amount in amounts:
-        result = result.plus(amount)
-    return result
+    return reduce(Resources.plus, amounts, NOTHING)

@@ -6,9 +6,9 @@ reconfigured. A file that was changed since is read before slurmctld reads it; S
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -52,20 +52,13 @@ class Topology:
 FLAT = Topology()
 
 
-@dataclass
-class TopologyFiles:
-    """Reads the topology from the directory of slurm.conf, again whenever a file there has changed."""
+def topology(directory: Path, plugin: str) -> Topology:
+    """The topology by this TopologyPlugin and the files beside slurm.conf, which are read again when one has changed.
 
-    directory: Path
-    _known: tuple[Any, Topology] | None = field(default=None, init=False)
-
-    def topology(self, plugin: str) -> Topology:
-        """The topology by this TopologyPlugin; `unknown` says why a topology cannot be used."""
-        paths = [self.directory / name for name in (YAML, CONF)]
-        key = (plugin, *map(_version, paths))
-        if self._known is None or self._known[0] != key:
-            self._known = (key, _read(plugin, *paths))
-        return self._known[1]
+    `unknown` says why a topology cannot be used.
+    """
+    paths = (directory / YAML, directory / CONF)
+    return _read(plugin, *paths, tuple(map(_version, paths)))
 
 
 def _version(path: Path) -> tuple[int, ...] | None:
@@ -77,7 +70,8 @@ def _version(path: Path) -> tuple[int, ...] | None:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
 
-def _read(plugin: str, yaml_path: Path, conf_path: Path) -> Topology:
+@lru_cache(maxsize=1)
+def _read(plugin: str, yaml_path: Path, conf_path: Path, _versions: object) -> Topology:
     try:
         if yaml_path.exists():
             return of_yaml(yaml_path.read_text(encoding="utf-8"))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.topology import FLAT, Topology, TopologyFiles
+from slurm_sns.topology import FLAT, Topology, topology
 
 TREE = """\
 # three fabrics
@@ -37,7 +37,7 @@ BLOCK_YAML = """\
 def read(tmp_path: Path, plugin: str, **files: str) -> Topology:
     for name, text in files.items():
         (tmp_path / f"topology.{name}").write_text(text)
-    return TopologyFiles(tmp_path).topology(plugin)
+    return topology(tmp_path, plugin)
 
 
 def test_a_tree_says_the_switches_above_each_node(tmp_path: Path) -> None:
@@ -118,18 +118,18 @@ def test_what_cannot_be_used_says_why_and_has_no_switches(tmp_path: Path, plugin
 
 
 def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not(tmp_path: Path) -> None:
-    files, path = TopologyFiles(tmp_path), tmp_path / "topology.conf"
+    path = tmp_path / "topology.conf"
     path.write_text("SwitchName=a Nodes=n1\n")
-    first = files.topology("topology/tree")
-    assert files.topology("topology/tree") is first
+    first = topology(tmp_path, "topology/tree")
+    assert topology(tmp_path, "topology/tree") is first
     path.write_text("SwitchName=b Nodes=n1\n")
     os.utime(path, ns=(1, 1))
-    assert files.topology("topology/tree").switches == {"n1": ("b",)}
+    assert topology(tmp_path, "topology/tree").switches == {"n1": ("b",)}
 
 
 def test_a_file_that_may_not_be_read_is_no_empty_one(tmp_path: Path) -> None:
     (tmp_path / "topology.conf").mkdir()
-    assert "cannot be read" in TopologyFiles(tmp_path).topology("topology/tree").unknown
+    assert "cannot be read" in topology(tmp_path, "topology/tree").unknown
 
 
 def test_blanks_around_an_equals_sign_and_included_files_are_slurms_too(tmp_path: Path) -> None:

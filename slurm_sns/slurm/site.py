@@ -18,7 +18,7 @@ from slurm_sns.scheduler.observation import (
 )
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, configuration_path, pyslurm, run
-from slurm_sns.topology import FLAT, Topology, TopologyFiles
+from slurm_sns.topology import FLAT, Topology, topology
 
 #: The word of SelectTypeParameters with which a job's cores lie on one socket after the other.
 BLOCK_WISE = "CR_CORE_DEFAULT_DIST_BLOCK"
@@ -142,7 +142,7 @@ def read_site() -> Site:
         site_factor_plugin=running.priority_site_factor_plugin or "",
         priority_weights=_weights(running),
         federation=federation_of(run("scontrol", "show", "federation")),
-        topology=TopologyFiles(configuration_path().parent).topology(running.topology_plugin or ""),
+        topology=topology(configuration_path().parent, running.topology_plugin or ""),
         admin_comments=tuple(
             job.admin_comment for job in jobs if job.admin_comment and job.state is not JobState.ENDED
         ),

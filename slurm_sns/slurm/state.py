@@ -12,7 +12,7 @@ from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.api import answers, configuration_path, pyslurm
 from slurm_sns.slurm.site import backfill, fills_sockets, has_boost, has_extra, has_priorities
-from slurm_sns.topology import TopologyFiles
+from slurm_sns.topology import topology
 
 
 class SlurmState:
@@ -23,7 +23,6 @@ class SlurmState:
 
     def __init__(self, accounting: AccountingDatabase) -> None:
         self._accounting = accounting
-        self._topology = TopologyFiles(configuration_path().parent)
 
     def observe(self) -> Observation:
         """Read jobs before nodes: a job that starts in between is then counted twice, never missed."""
@@ -38,7 +37,7 @@ class SlurmState:
             partitions = api.Partitions.load()
         estimates = shows_estimates(configured.version)
         return Observation(
-            jobs=tuple(translate.job(record, _user_name, shows_estimates=estimates) for record in jobs.values()),
+            jobs=tuple(translate.job(record, user_name, shows_estimates=estimates) for record in jobs.values()),
             nodes=tuple(translate.node(record) for record in nodes.values()),
             reservations=tuple(translate.reservation(record) for record in reservations.values()),
             partitions=tuple(filter(None, (translate.partition(record) for record in partitions.values()))),
@@ -57,7 +56,7 @@ class SlurmState:
             has_extra=has_extra(configured.scheduler_parameters),
             fills_sockets=fills_sockets(configured.select_type_parameters),
             database_queue=_database_queue(configured.max_dbd_msgs),
-            topology=self._topology.topology(configured.topology_plugin or ""),
+            topology=topology(configuration_path().parent, configured.topology_plugin or ""),
         )
 
 
@@ -102,7 +101,8 @@ def _readable() -> Iterator[None]:
 
 
 @lru_cache(maxsize=4096)
-def _user_name(user_id: int) -> str:
+def user_name(user_id: int) -> str:
+    """The user's name on this machine; the id as a text where it has none."""
     try:
         return pwd.getpwuid(user_id).pw_name
     except KeyError:
