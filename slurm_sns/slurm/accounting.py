@@ -44,7 +44,10 @@ _NAME = re.compile(r"[a-z]+(/[^\s,|=]+)?")
 
 @dataclass(frozen=True, slots=True)
 class AccountingValues:
-    """By QOS and by account, sorted by name; `qos_preempts` is None before slurmdbd has answered."""
+    """By QOS and by account, sorted by name, without those that have none.
+
+    `qos_preempts` is the QOS that each QOS may preempt, None before slurmdbd has answered.
+    """
 
     qos_priorities: tuple[tuple[str, int], ...] = ()
     qos_freedoms: tuple[tuple[str, frozenset[str]], ...] = ()
@@ -87,13 +90,7 @@ class AccountingDatabase:
             self._silence.met(f"slurmdbd does not answer: {problem}", time.monotonic())
             self._ask_after_s = time.monotonic() + ASKED_AGAIN_S
             return
-        self._known = AccountingValues(
-            qos_priorities(qos),
-            qos_freedoms(qos),
-            shares,
-            self._known.tres_limits,
-            qos_preempts(qos),
-        )
+        self._known = with_qos(replace(self._known, shares=shares), qos)
         self._silence.over(time.monotonic())
         self._ask_after_s = time.monotonic() + ASKED_EVERY_S
 
@@ -108,35 +105,22 @@ def account_shares(text: str) -> tuple[tuple[str, float], ...]:
     return tuple(sorted((account, float(share) if share.isdigit() else 1.0) for account, share in own))
 
 
-def qos_priorities(text: str) -> tuple[tuple[str, int], ...]:
-    """The priority of each QOS, sorted by name, from sacctmgr's `name|priority|flags|preempt|preemptmode` lines.
+def with_qos(known: AccountingValues, text: str) -> AccountingValues:
+    """These values with those of each QOS in sacctmgr's `name|priority|flags|preempt|preemptmode` lines.
 
-    pyslurm shows no priority of a QOS.
+    pyslurm shows no priority of a QOS. With the mode WITHIN a QOS may also preempt its own jobs.
     """
-    return tuple(sorted((name, int(priority)) for name, priority, *_ in _qos_rows(text) if priority.isdigit()))
-
-
-def qos_freedoms(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The flags of each QOS that has any, sorted by name, from the same lines."""
-    return tuple(sorted((name, frozenset(flags.split(","))) for name, _, flags, *_ in _qos_rows(text) if flags))
-
-
-def qos_preempts(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The QOS that each QOS may preempt, sorted by name, from the same lines; QOS that preempt none are left out.
-
-    With the mode WITHIN a QOS may also preempt its own jobs.
-    """
-    found = ((name, _preempted(name, names, mode)) for name, _, _, names, mode in _qos_rows(text))
-    return tuple(sorted((name, preempted) for name, preempted in found if preempted))
-
-
-def _preempted(name: str, names: str, mode: str) -> frozenset[str]:
-    own = (name,) if "within" in mode.lower().split(",") else ()
-    return frozenset(filter(None, (*names.split(","), *own)))
-
-
-def _qos_rows(text: str) -> list[list[str]]:
-    return [line.rsplit("|", 4) for line in text.splitlines() if line.count("|") >= 4]
+    rows = sorted(line.rsplit("|", 4) for line in text.splitlines() if line.count("|") >= 4)
+    preempts = {
+        name: frozenset(filter(None, (*names.split(","), name if "within" in mode.lower().split(",") else "")))
+        for name, _, _, names, mode in rows
+    }
+    return replace(
+        known,
+        qos_priorities=tuple((name, int(priority)) for name, priority, *_ in rows if priority.isdigit()),
+        qos_freedoms=tuple((name, frozenset(flags.split(","))) for name, _, flags, *_ in rows if flags),
+        qos_preempts=tuple((name, preempted) for name, preempted in preempts.items() if preempted),
+    )
 
 
 def tres_limits(ask_slurm: Callable[..., str], timeout_s: float) -> TresLimits:
@@ -151,9 +135,13 @@ def tres_limits(ask_slurm: Callable[..., str], timeout_s: float) -> TresLimits:
     config = _settings(ask_slurm(*_SHOW_CONFIG, timeout_s=timeout_s))
     if not {"limits", "safe", "all"} & set(_value(config, "AccountingStorageEnforce").lower().split(",")):
         return NO_LIMITS
-    partitions = [_settings_of_line(line) for line in ask_slurm(*_SHOW_PARTITIONS, timeout_s=timeout_s).splitlines()]
+    partitions = [
+        dict(word.split("=", 1) for word in line.split() if "=" in word)
+        for line in ask_slurm(*_SHOW_PARTITIONS, timeout_s=timeout_s).splitlines()
+    ]
     billed = frozenset[str]().union(*map(_billed, partitions))
-    of_qos = _of_qos(ask_slurm(*_SHOW_QOS_LIMITS, timeout_s=timeout_s), billed)
+    rows = _rows(ask_slurm(*_SHOW_QOS_LIMITS, timeout_s=timeout_s), 1 + len(_QOS_LIMITS.split(",")))
+    of_qos = {name: _limited(limits, billed) for name, *limits in rows}
     associations = ask_slurm(*_SHOW_LIMITS, timeout_s=timeout_s)
     return TresLimits(
         of_users=_of_users(associations, _value(config, "ClusterName").lower(), billed),
@@ -170,11 +158,6 @@ def _settings(text: str) -> Mapping[str, str]:
     return {name.strip(): value.strip() for name, value in found}
 
 
-def _settings_of_line(line: str) -> Mapping[str, str]:
-    """The words of `Name=value Name=value` as name -> value."""
-    return dict(word.split("=", 1) for word in line.split() if "=" in word)
-
-
 def _value(settings: Mapping[str, str], name: str) -> str:
     if name not in settings:
         raise SnsError(f"scontrol shows no {name}")
@@ -185,11 +168,6 @@ def _billed(partition: Mapping[str, str]) -> Names:
     """The TRES that a partition computes `billing` from."""
     weights = partition.get("TRESBillingWeights", "")
     return frozenset(word.split("=")[0].lower() for word in weights.split(",") if "=" in word)
-
-
-def _of_qos(text: str, billed: Names) -> dict[str, Names]:
-    rows = _rows(text, 1 + len(_QOS_LIMITS.split(",")))
-    return {name: _limited(limits, billed) for name, *limits in rows}
 
 
 def _of_users(text: str, cluster: str, billed: Names) -> dict[str, Names]:

@@ -111,12 +111,8 @@ def run(command: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S) -> 
     if done.returncode != 0:
         # Slurm's commands name themselves in some messages and not in others.
         text = f"{command}: " + " ".join((done.stderr or done.stdout).split()).removeprefix(f"{command}: ")
-        raise (Unreachable(text) if _is_unreachable(text) else Refused(text))
+        raise (Unreachable(text) if any(known in text for known in _UNREACHABLE_TEXTS) else Refused(text))
     return done.stdout
-
-
-def _is_unreachable(text: str) -> bool:
-    return any(known in text for known in _UNREACHABLE_TEXTS)
 
 
 class _LogOptions(ctypes.Structure):

@@ -77,14 +77,15 @@ class Senders:
             Unreachable: slurmctld does not answer, or a sender was lost. All results until then have been yielded. Of
                 the others, a few lines of orders may or may not have taken effect; the rest was not sent.
         """
-        lines = _lines(orders)
+        left = iter(orders)
+        lines = iter(lambda: tuple(islice(left, LINE)), ())
         lost = ""
         is_complete = False
         try:
             self._start()
             with selectors.DefaultSelector() as busy:
                 for sender in self._senders:
-                    _give(sender, next(lines, ()), busy)
+                    sender.give(next(lines, ()), busy)
                 while busy.get_map():
                     for key, _ in busy.select():
                         sender = key.data
@@ -93,7 +94,7 @@ class Senders:
                         lost = lost or problem
                         yield from answers
                         if not lost:
-                            _give(sender, next(lines, ()), busy)
+                            sender.give(next(lines, ()), busy)
             is_complete = True
         finally:
             if not is_complete:
@@ -132,12 +133,14 @@ class _Sender:
         assert self.process.stdout is not None  # noqa: S101  it is a pipe
         return self.process.stdout
 
-    def give(self, line: Sequence[GateOrder]) -> None:
-        """Send it a line of orders.
+    def give(self, line: Sequence[GateOrder], busy: selectors.BaseSelector) -> None:
+        """Send it a line of orders, unless that is empty; then it is among those that are busy.
 
         Raises:
             Unreachable: the process has ended.
         """
+        if not line:
+            return
         assert self.process.stdin is not None  # noqa: S101  it is a pipe
         self._line = line
         try:
@@ -145,6 +148,7 @@ class _Sender:
             self.process.stdin.flush()
         except OSError:
             raise Unreachable("a sender of orders has ended") from None
+        busy.register(self.answers, selectors.EVENT_READ, self)
 
     def take(self) -> tuple[list[tuple[GateOrder, Refused | None]], str]:
         """Wait for the results of its line.
@@ -164,14 +168,3 @@ class _Sender:
                 return done, str(result)
             done.append((order, result))
         return done, ""
-
-
-def _lines(orders: Sequence[GateOrder]) -> Iterator[tuple[GateOrder, ...]]:
-    left = iter(orders)
-    return iter(lambda: tuple(islice(left, LINE)), ())
-
-
-def _give(sender: _Sender, line: Sequence[GateOrder], busy: selectors.BaseSelector) -> None:
-    if line:
-        sender.give(line)
-        busy.register(sender.answers, selectors.EVENT_READ, sender)

@@ -169,11 +169,7 @@ def _load(job_id: int) -> ObservedJob:
 
 
 def _suspend(order: Suspend) -> None:
-    """Stop the job's processes. Its cores become free for other jobs, its memory and gres do not.
-
-    Raises:
-        Refused: the order asks for the memory, too.
-    """
+    """Stop the job's processes. Its cores become free for other jobs, its memory and gres do not."""
     if order.to_storage:
         raise Refused("nothing here writes a job's memory to storage")
     with answers():
@@ -181,11 +177,7 @@ def _suspend(order: Suspend) -> None:
 
 
 def _resume(order: Resume) -> None:
-    """Let a suspended job go on running on its nodes.
-
-    Raises:
-        Refused: the order names other nodes, or less than the whole CPU.
-    """
+    """Let a suspended job go on running on its nodes, which alone can be done."""
     if order.cpu_share != 1:
         raise Refused(NO_SHARES)
     if order.nodes and set(order.nodes) != set(_load(order.job_id).allocated):

@@ -127,12 +127,9 @@ def _tolerantly(record: _Tolerant, user_name: Callable[[int], str], shows_estima
     if not record.problems:
         return seen
     if record.problems.keys() <= _GRES_FIELDS:
-        return replace(seen, asks_for=_with_gres(seen.asks_for), has_other_gres=True, is_countable=False)
+        asks_for = tuple(dict.fromkeys((*seen.asks_for, "gres")))
+        return replace(seen, asks_for=asks_for, has_other_gres=True, is_countable=False)
     return replace(seen, is_countable=False, unreadable=record.unreadable)
-
-
-def _with_gres(asks_for: tuple[str, ...]) -> tuple[str, ...]:
-    return asks_for if "gres" in asks_for else (*asks_for, "gres")
 
 
 def _bare(read: _Tolerant) -> ObservedJob:
@@ -182,7 +179,8 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
     has_other_gres = _has_other(all_gres)
     # A job of ours may have its ways and its bandwidth from a placement.
     asks_for_gres = has_other_gres or (not is_ours and bool(all_gres))
-    asks_for = _asks_for(record, asks_for_gres=asks_for_gres, is_ours=is_ours)
+    constraint = ",".join(record.constraints or ())  # pyslurm cuts it at commas, which Slurm turns into `&`
+    asks_for = _asks_for(record, constraint, asks_for_gres=asks_for_gres, is_ours=is_ours)
     tasks = _u32(record.ntasks) or 1
     nodes_min, nodes_max = _u32(record.num_nodes), _u32(record.max_nodes)
     is_estimate = shows_estimates and note is not None and not note.hints.fixed
@@ -213,7 +211,9 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         ways=_gres(gres, WAYS),
         bandwidth_gbps=_gres(gres, BANDWIDTH),
         has_other_gres=has_other_gres,
-        waits_for_others=_waits(record.dependencies),
+        # Once all dependencies are fulfilled Slurm shows none (pyslurm: None). The entries do not tell: pyslurm turns
+        # `singleton(unfulfilled)` into a mapping without any entry (seen).
+        waits_for_others=record.dependencies is not None,
         is_batch=bool(record.is_batch_job),
         has_succeeded=record.state == "COMPLETED",
         array_id=array_id,
@@ -222,10 +222,10 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         array_limit=_u32(record.array_tasks_parallel) or None,
         asks_for=asks_for,
         planned_on=node_names(record.scheduled_nodes) if state is JobState.PENDING else (),
-        constraint=_constraint(record),
+        constraint=constraint,
         excluded=node_names(record.excluded_nodes),
         is_alone=record.resource_sharing == "NO",
-        is_countable=not (gres or asks_for or _constraint(record)),
+        is_countable=not (gres or asks_for or constraint),
         occupies=_occupies(record) if state.occupies_nodes or required else NOTHING,
     )
 
@@ -242,8 +242,9 @@ def _plain_fields(record: Any, state: JobState, admin_comment: str) -> dict[str,
         "restarts": _u16(record.requeue_count) or 0,
         "admin_comment": admin_comment,
         "extra": record.extra or "",
-        "is_special": _is_special(record),
-        "reason": _reason(record),
+        # A cron, heterogeneous or federated job.
+        "is_special": bool(record.is_cronjob or record.heterogeneous_id or record.federation_origin),
+        "reason": "" if record.state_reason in (None, "None") else record.state_reason,
         "tasks": _u32(record.ntasks) or 1,
         "cpus": _u32(record.cpus) or 1,
         "tasks_per_node": _u16(record.ntasks_per_node),
@@ -257,17 +258,8 @@ def _is_ours(note: Record | None) -> bool:
     return note is not None and not note.is_slurms
 
 
-def _is_special(record: Any) -> bool:
-    """Whether it is a cron, heterogeneous or federated job."""
-    return bool(record.is_cronjob or record.heterogeneous_id or record.federation_origin)
-
-
 def _seconds(minutes: int | None) -> int | None:
     return None if minutes is None else minutes * 60
-
-
-def _reason(record: Any) -> str:
-    return "" if record.state_reason in (None, "None") else record.state_reason
 
 
 def _u16(shown: Any) -> Any:
@@ -397,11 +389,6 @@ def _chosen_limit(tasks: int, nodes_min: int | None, nodes_max: int | None, *, i
     return None if is_estimate and nodes_max == nodes_min else nodes_max
 
 
-def _constraint(record: Any) -> str:
-    """The text of --constraint; pyslurm cuts it at commas, which Slurm turns into `&`."""
-    return ",".join(record.constraints or ())
-
-
 def _is_constraint(text: str) -> bool:
     """Whether we know which nodes the constraint admits."""
     try:
@@ -409,14 +396,6 @@ def _is_constraint(text: str) -> bool:
     except BadInput:
         return False
     return True
-
-
-def _waits(dependencies: Mapping[str, Any] | None) -> bool:
-    """Whether the job still waits for other jobs: once all dependencies are fulfilled Slurm shows none (pyslurm: None).
-
-    The entries do not tell: pyslurm turns `singleton(unfulfilled)` into a mapping without any entry (seen).
-    """
-    return dependencies is not None
 
 
 #: `3-9,12,20-40:4`; Slurm cuts a long list off with `...`.
@@ -463,7 +442,7 @@ _DEMANDS = {
 _demands_of = attrgetter(*_DEMANDS)
 
 
-def _asks_for(record: Any, *, asks_for_gres: bool, is_ours: bool) -> tuple[str, ...]:
+def _asks_for(record: Any, constraint: str, *, asks_for_gres: bool, is_ours: bool) -> tuple[str, ...]:
     """The special demands in the job's record with which we do not place a job, in the words of submit.submission.
 
     The submit filter does not see all of them, and an owner can add others later with scontrol.
@@ -477,7 +456,7 @@ def _asks_for(record: Any, *, asks_for_gres: bool, is_ours: bool) -> tuple[str, 
     if is_ours:
         asks.pop("deadline", None)
     asks |= {
-        "constraint": not _is_constraint(_constraint(record)),
+        "constraint": not _is_constraint(constraint),
         "exclusive or oversubscribe": record.resource_sharing not in ("OK", "NO"),
         "gres": asks_for_gres,
         "minimum CPUs": wants_more_cpus,

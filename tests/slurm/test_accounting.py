@@ -7,7 +7,7 @@ import pytest
 from slurm_sns.errors import Unreachable
 from slurm_sns.scheduler.observation import NO_LIMITS, UNKNOWN, TresLimits
 from slurm_sns.slurm import accounting
-from slurm_sns.slurm.accounting import AccountingDatabase, AccountingValues, account_shares
+from slurm_sns.slurm.accounting import AccountingDatabase, AccountingValues, account_shares, with_qos
 
 PATIENCE_S = 60
 NO_LIMIT = "|" * 5
@@ -156,19 +156,16 @@ def test_lines_that_are_no_account_of_its_own_have_no_share(text: str) -> None:
 
 
 def test_what_a_qos_frees_of_is_read_from_sacctmgr() -> None:
-    assert accounting.qos_freedoms("normal|0|||\nlong|1|DenyOnLimit,PartitionTimeLimit||cluster\n") == (
-        ("long", frozenset({"DenyOnLimit", "PartitionTimeLimit"})),
-    )
+    known = with_qos(AccountingValues(), "normal|0|||\nlong|1|DenyOnLimit,PartitionTimeLimit||cluster\n")
+    assert known.qos_freedoms == (("long", frozenset({"DenyOnLimit", "PartitionTimeLimit"})),)
 
 
 def test_the_priorities_of_qos_are_read_from_sacctmgr() -> None:
-    assert accounting.qos_priorities("normal|0|||\nhigh|100|DenyOnLimit||\n\nodd|name|7|||\nbroken||||\n") == (
-        ("high", 100),
-        ("normal", 0),
-        ("odd|name", 7),
-    )
+    known = with_qos(AccountingValues(), "normal|0|||\nhigh|100|DenyOnLimit||\n\nodd|name|7|||\nbroken||||\n")
+    assert known.qos_priorities == (("high", 100), ("normal", 0), ("odd|name", 7))
 
 
 def test_whom_a_qos_may_preempt_is_read_from_sacctmgr() -> None:
     text = "normal|0|||cluster\nurgent|9||low,normal|requeue\ncrowd|1|||WITHIN,REQUEUE\nbroken|\n"
-    assert accounting.qos_preempts(text) == (("crowd", frozenset({"crowd"})), ("urgent", frozenset({"low", "normal"})))
+    known = with_qos(AccountingValues(), text)
+    assert known.qos_preempts == (("crowd", frozenset({"crowd"})), ("urgent", frozenset({"low", "normal"})))
