@@ -5,7 +5,7 @@ is read in `site`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +53,11 @@ def options(content: str) -> dict[str, str]:
     if rest:
         raise BadInput(f"{rest[:80]!r} is not of the form Name=value")
     return {found[1].lower(): found[2].strip('"') for found in _OPTIONS.finditer(content)}
+
+
+def last_options(lines: Iterable[Line]) -> dict[str, str]:
+    """The options of lines `Name=value`: by the name in lower case the last value, which is the one that counts."""
+    return dict(line.option for line in lines if line.option)
 
 
 def read(path: Path) -> tuple[Line, ...]:

@@ -58,7 +58,7 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
     from slurm_sns.render.files import differing
     from slurm_sns.render.texts import texts
     from slurm_sns.slurm.api import configuration_path
-    from slurm_sns.slurm.check import agents, files, node_reports, resctrl, site_settings, sns_yaml
+    from slurm_sns.slurm.check import files, node_reports, resctrl, site_settings, sns_yaml
 
     rendered = texts(settings, source)
     expected = sns_yaml.expected_options(rendered["slurm.conf"])
@@ -77,14 +77,16 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
     if site:
         yield installation.spank_plugin(settings, site.plugin_dirs)
     yield from installation.filter_modules(main.with_name("job_submit.lua"))
-    yield _plugstack(settings, main, site)
+    includes = [((site and site.plugstack) or main.with_name("plugstack.conf"), "include")]
     if any(nodes.gres for nodes in settings.nodes):
-        yield _included(settings, main.with_name("gres.conf"), "Include")
+        includes.append((main.with_name("gres.conf"), "Include"))
+    for path, word in includes:
+        yield files.includes(path, conf_text.read(path), settings.paths.slurm_dir / path.name, word)
     yield from files.slurm_conf(main, lines, settings, expected)
     if site:
         yield from sns_yaml.running(settings, site, expected)
     if settings.agents.controller is not None:
-        yield from agents.findings(main, lines, conf_text.read(main.with_name("cgroup.conf")))
+        yield from site_settings.for_agents(main, lines, conf_text.read(main.with_name("cgroup.conf")))
     if reports:
         yield from resctrl.findings(rendered["resctrl.yaml"], found)
     if SYSTEMD.is_dir():
@@ -111,18 +113,6 @@ def _ask() -> "tuple[Site | None, Finding]":
     ok = site.library == library and site.built_for.rpartition(".")[0] in ("", release)
     found = f"pyslurm {site.pyslurm_version} for Slurm {site.built_for or 'unknown'}, libslurm {site.library}"
     return site, Finding(ok, what, found, f"for Slurm {release}, libslurm {library}", advice=build)
-
-
-def _plugstack(settings: "configuration.Config", main: Path, site: "Site | None") -> "Finding":
-    path = (site and site.plugstack) or main.with_name("plugstack.conf")
-    return _included(settings, path, "include")
-
-
-def _included(settings: "configuration.Config", path: Path, word: str) -> "Finding":
-    from slurm_sns import conf_text
-    from slurm_sns.slurm.check import files
-
-    return files.includes(path, conf_text.read(path), settings.paths.slurm_dir / path.name, word)
 
 
 def _fields(finding: "Finding") -> dict[str, str | bool]:
@@ -157,8 +147,8 @@ def _verdict(finding: "Finding") -> str:
 
 def _sentence(finding: "Finding") -> str:
     told = {} if finding.is_well else {"found": finding.found, "wanted": finding.wanted}
-    values = [f"{word} {value}" for word, value in told.items() if value]
-    return f"{finding.what}: {', '.join(values)}" if values else finding.what
+    values = ", ".join(f"{word} {value}" for word, value in told.items() if value)
+    return f"{finding.what}: {values}" if values else finding.what
 
 
 def _remedy(finding: "Finding") -> Iterator[str]:

@@ -36,6 +36,11 @@ class Finding:
         return self.ok and not self.warning
 
 
+def warning(is_well: bool, what: str, found: str, wanted: str, advice: str) -> Finding:
+    """A warning, or if `is_well` that there is none."""
+    return Finding(ok=True, warning=not is_well, what=what, found=found, wanted=wanted, advice=advice)
+
+
 def merged(of_nodes: Iterable[tuple[str, Finding]]) -> Iterator[Finding]:
     """Merge equal findings of several nodes into one, because a cluster has thousands of nodes."""
     names: dict[Finding, list[str]] = {}

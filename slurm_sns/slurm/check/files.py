@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from slurm_sns.conf_text import Line
+from slurm_sns.conf_text import Line, last_options
 from slurm_sns.config import Config
 from slurm_sns.errors import SnsError
 from slurm_sns.slurm.check import Finding
@@ -29,7 +29,7 @@ SETTINGS = {
 
 def site_words(lines: Sequence[Line], ours: Path) -> dict[str, tuple[str, ...]]:
     """The site's own words for the options of `SETTINGS`: name -> words, without `lua`, without files below `ours`."""
-    found = {line.option[0]: line.option[1] for line in _sites_own(lines, ours) if line.option}
+    found = last_options(_sites_own(lines, ours))
     said = {name: found[name.lower()] for name in SETTINGS if name.lower() in found}
     return {name: tuple(word for word in value.split(",") if word and word != "lua") for name, value in said.items()}
 

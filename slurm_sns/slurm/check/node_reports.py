@@ -109,11 +109,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _report(file: Path) -> NodeReport:
-    """The report in that file.
-
-    Raises:
-        BadInput: it holds none.
-    """
+    """The report in that file; BadInput: it holds none."""
     valid = "valid: what `sns node show --json` prints on one node"
     try:
         with file.open("rb") as stream:

@@ -16,7 +16,7 @@ import yaml
 
 from slurm_sns.closids import FEWEST, closids_for_jobs
 from slurm_sns.config import grammar
-from slurm_sns.slurm.check import Finding, merged
+from slurm_sns.slurm.check import Finding, merged, warning
 from slurm_sns.slurm.check.node_reports import NodeReport, NodeReports, ReportedGroup
 
 MOUNT = "mount -t resctrl resctrl /sys/fs/resctrl"
@@ -33,35 +33,27 @@ def _line(name: str) -> str:
     return f"NODES: resctrl.yaml, {name}"
 
 
-def _warning(what: str, found: str, wanted: str, advice: str, *, is_well: bool = False) -> Finding:
-    """A warning, or if `is_well` that there is none."""
-    return Finding(ok=True, warning=not is_well, what=what, found=found, wanted=wanted, advice=advice)
-
-
 def findings(rendered: str, found: NodeReports) -> Iterator[Finding]:
     """Compare the text of resctrl.yaml with the reports."""
     for why in found.unreadable:
         yield Finding(ok=False, what="node reports can be read", found=why, advice="let that node report again")
-    types = {name: each for each in yaml.safe_load(rendered)["node_types"] for name in _names(each)}
+    node_types = yaml.safe_load(rendered)["node_types"]
+    types = {name: each for each in node_types for name in grammar.node_names(each["nodes"])}
     yield from merged(_findings(types, found.reports))
-
-
-def _names(node_type: NodeTypeEntry) -> tuple[str, ...]:
-    return grammar.node_names(node_type["nodes"])
 
 
 def _findings(types: Mapping[str, NodeTypeEntry], reports: Mapping[str, NodeReport]) -> Iterator[tuple[str, Finding]]:
     for name, report in reports.items():
         if name not in types:
             advice = "sns.yaml, nodes: add it; or let it report under its name in Slurm: sns node show --node NAME"
-            yield name, _warning("NODES: in no node type of resctrl.yaml", "a report", "", advice)
+            yield name, warning(False, "NODES: in no node type of resctrl.yaml", "a report", "", advice)
         elif types[name]["gres"]:
             for finding in _compared(types[name], report):
                 yield name, finding
     for name, node_type in types.items():
         if node_type["gres"] and name not in reports:
             advice = "on the node: sns node show --json; give its output to --node-reports, too"
-            yield name, _warning("NODES: not compared with resctrl.yaml", "no report", "", advice)
+            yield name, warning(False, "NODES: not compared with resctrl.yaml", "no report", "", advice)
 
 
 def _compared(node_type: NodeTypeEntry, report: NodeReport) -> Iterator[Finding]:
@@ -72,28 +64,31 @@ def _compared(node_type: NodeTypeEntry, report: NodeReport) -> Iterator[Finding]
         advice = "on each of them: sns node show"
         yield Finding(ok=False, what="NODES: resctrl is mounted", found=found, wanted=MOUNT, advice=advice)
         return
-    yield _mount_options(node_type, report)
-    if "llc" in node_type["gres"]:
-        yield _ways(node_type, report)
-    if "membw" in node_type["gres"]:
-        yield _bandwidth(report)
-    yield _closids(node_type, report)
-    if "llc" in node_type["gres"] and report.caches:
-        if node_type["shared_group"]["ways"]:
-            yield _shared_ways(node_type, report)
-        yield _least_ways(node_type, report)
-    yield from _group_findings(node_type, report)
-
-
-def _mount_options(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
     found, wanted = ",".join(sorted(report.mount_options)), ",".join(sorted(node_type["mount_options"]))
-    return _warning(
+    yield warning(
+        found == wanted,
         _line("mount_options"),
         found or "none",
         wanted or "none",
         f"on each of them, while no job runs there: umount /sys/fs/resctrl && {MOUNT}",
-        is_well=found == wanted,
     )
+    if "llc" in node_type["gres"]:
+        yield _ways(node_type, report)
+    if "membw" in node_type["gres"]:
+        yield warning(
+            report.bandwidth is not None,
+            _line("gres: membw"),
+            "no bandwidth control" if report.bandwidth is None else "bandwidth control",
+            "bandwidth control",
+            "the scheduler still counts the bandwidth; no job is kept from using more than it counts for that job",
+        )
+    yield _closids(node_type, report)
+    has_ways = "llc" in node_type["gres"] and bool(report.caches)
+    if has_ways:
+        yield from _least_ways(node_type, report.caches[0].least_ways)
+    yield from _group_names(node_type, report)
+    if has_ways:
+        yield from _Ways(node_type, report).findings()
 
 
 def _ways(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
@@ -113,16 +108,6 @@ def _ways(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
     )
 
 
-def _bandwidth(report: NodeReport) -> Finding:
-    return _warning(
-        _line("gres: membw"),
-        "no bandwidth control" if report.bandwidth is None else "bandwidth control",
-        "bandwidth control",
-        "the scheduler still counts the bandwidth; no job is kept from using more than it counts for that job",
-        is_well=report.bandwidth is not None,
-    )
-
-
 def _closids(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
     others = sum(group.kind == "other" for group in report.groups)
     jobs = closids_for_jobs(report.closids, others)
@@ -132,38 +117,25 @@ def _closids(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
     counting = (
         f"; sns.yaml, nodes: closids: {usable}, and no more jobs with ways are planned there" if is_countable else ""
     )
-    return _warning(
+    return warning(
+        jobs >= node_type["job_groups"]["most"],
         _line("closids"),
         f"{report.closids}{besides}",
         f"at least {node_type['closids']}",
         f"at most {jobs} jobs of a node have ways or bandwidth of their own; the others run unpartitioned{counting}",
-        is_well=jobs >= node_type["job_groups"]["most"],
     )
 
 
-def _shared_ways(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
-    """The shared group can have its ways."""
-    wanted, least = node_type["shared_group"]["ways"], report.caches[0].least_ways
-    return Finding(
-        wanted >= least,
-        _line("shared_group: ways"),
-        f"masks of at least {least} ways",
-        str(wanted),
-        advice=f"sns.yaml, spread_n_share: shared_ways: {least}",
-    )
-
-
-def _least_ways(node_type: NodeTypeEntry, report: NodeReport) -> Finding:
-    least, wanted = report.caches[0].least_ways, node_type["job_groups"]["least_ways"]
+def _least_ways(node_type: NodeTypeEntry, least: int) -> Iterator[Finding]:
+    """The shared group can have its ways, and so can each job; `least` is the fewest of a mask."""
+    of_shared = node_type["shared_group"]["ways"]
+    if of_shared:
+        advice = f"sns.yaml, spread_n_share: shared_ways: {least}"
+        found = f"masks of at least {least} ways"
+        yield Finding(of_shared >= least, _line("shared_group: ways"), found, str(of_shared), advice=advice)
+    wanted = node_type["job_groups"]["least_ways"]
     advice = "jobs that ask for fewer get more than the scheduler counts; the last of them may run unpartitioned"
-    return _warning(_line("job_groups: least_ways"), str(least), f"at most {wanted}", advice, is_well=least <= wanted)
-
-
-def _group_findings(node_type: NodeTypeEntry, report: NodeReport) -> Iterator[Finding]:
-    """Compare names and number of the groups and, where a cache is partitioned, their ways."""
-    yield from _group_names(node_type, report)
-    if "llc" in node_type["gres"] and report.caches:
-        yield from _Ways(node_type, report).findings()
+    yield warning(least <= wanted, _line("job_groups: least_ways"), str(least), f"at most {wanted}", advice)
 
 
 def _group_names(node_type: NodeTypeEntry, report: NodeReport) -> Iterator[Finding]:
@@ -173,12 +145,13 @@ def _group_names(node_type: NodeTypeEntry, report: NodeReport) -> Iterator[Findi
             "jobs that ask for one way (--gres=llc:1) or for bandwidth alone have groups, too: each takes a CLOSID "
             "that a job with profile may lack; a group whose job has ended: the next layout removes it"
         )
-        yield _warning(_line("job_groups: most"), str(jobs), f"at most {most}", advice, is_well=jobs <= most)
+        yield warning(jobs <= most, _line("job_groups: most"), str(jobs), f"at most {most}", advice)
     strays = _of_kind(report, "stray")
     if strays:
         name, prefix = node_type["shared_group"]["name"], node_type["job_groups"]["prefix"]
         advice = "each has a CLOSID until the next layout removes it; without an agent on the node: rmdir"
-        yield _warning(_line("names of groups"), _named(strays), f"{name}, {prefix} with a number", advice)
+        found = ", ".join(sorted(group.name for group in strays))
+        yield warning(False, _line("names of groups"), found, f"{name}, {prefix} with a number", advice)
 
 
 class _Ways:
@@ -199,7 +172,9 @@ class _Ways:
 
     def findings(self) -> Iterator[Finding]:
         if self._has_jobs:
-            yield self._shared_group()
+            advice = "jobs without profile run in the root group, on all ways: the next layout makes the group"
+            has_shared = self._shared is not None
+            yield Finding(has_shared, _line("shared_group: name"), "none", "beside groups of jobs", advice=advice)
         if self._shared:
             yield from self._shared_in_force(self._shared)
         if any(self._jobs.values()):
@@ -214,12 +189,6 @@ class _Ways:
             for domain, mask in _masks(group).items()
             if mask != shared.get(domain, 0) and not (group.tasks == 0 and mask == self._all)
         }
-
-    def _shared_group(self) -> Finding:
-        advice = "jobs without profile run in the root group, on all ways: the next layout makes the group"
-        return Finding(
-            self._shared is not None, _line("shared_group: name"), "none", "beside groups of jobs", advice=advice
-        )
 
     def _shared_in_force(self, shared: WaysByDomain) -> Iterator[Finding]:
         if self._shared_ways:
@@ -277,13 +246,13 @@ class _Ways:
         fewest = min(mask.bit_count() for own in self._jobs.values() for mask in own.values())
         advice = f"right for a job that asks for fewer (--gres=llc:1) only; else {CHANGED}"
         what, wanted = f"{_line('job_groups: least_ways')} in force", f"at least {self._least_of_job}"
-        yield _warning(what, str(fewest), wanted, advice, is_well=fewest >= self._least_of_job)
+        yield warning(fewest >= self._least_of_job, what, str(fewest), wanted, advice)
 
         # Of ways that sns.yaml does not count, the spare ones, jobs may have all.
         together = max(_union(self._jobs, domain).bit_count() for own in self._jobs.values() for domain in own)
         most = max(self._job_ways, self._all.bit_count() - self._shared_ways)
         what = f"{_line('job_groups: ways')} in force"
-        yield _warning(what, str(together), f"at most {most}", CHANGED, is_well=together <= most)
+        yield warning(together <= most, what, str(together), f"at most {most}", CHANGED)
 
     def _groups_of_others(self) -> Finding:
         """Ways of jobs that groups of others have, too; or where no job runs, whether enough are left for jobs."""
@@ -303,10 +272,6 @@ class _Ways:
 
 def _of_kind(report: NodeReport, kind: str) -> list[ReportedGroup]:
     return [group for group in report.groups if group.kind == kind]
-
-
-def _named(groups: list[ReportedGroup]) -> str:
-    return ", ".join(sorted(group.name for group in groups))
 
 
 def _masks(group: ReportedGroup) -> WaysByDomain:

@@ -1,18 +1,22 @@
 """Which settings of the site's own configuration keep slurm_sns from placing jobs, and which have disadvantages. Pure.
 
+`rules` is what slurmctld runs with, `controllers` and `for_agents` are lines of the files.
+
 A managed partition must let jobs share nodes and give them all CPUs of a node: the plan counts on both. A setting that
 only has a disadvantage is a warning, which names the disadvantage.
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from slurm_sns.conf_text import Line
+from slurm_sns.conf_text import Line, last_options
 from slurm_sns.config import Config
 from slurm_sns.node_lists import folded
 from slurm_sns.scheduler.gate.orders import LEAST_BOOSTED
 from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.snapshot.plannable import QOS, Preemptors, is_on
-from slurm_sns.slurm.check import Finding
+from slurm_sns.slurm.check import RECONFIGURE, Finding, warning
+from slurm_sns.slurm.check.files import OURS, unused
 from slurm_sns.slurm.site import BLOCK_WISE, Site, SitePartition, fills_sockets, has_extra
 from slurm_sns.submit import record as records
 
@@ -20,6 +24,15 @@ from slurm_sns.submit import record as records
 MOST_BF_INTERVAL_S = 60
 #: A placed job goes ahead of every job with a priority below this, and its own priority with the boost fits 32 bits.
 MOST_WEIGHTS = LEAST_BOOSTED
+EXPEDITED = "enable_expedited_requeue"
+#: plugins/spank/sns.c waits 12 s for a prolog at most (HOOK_MS); slurmd drains a node whose prolog takes longer than
+#: its timeout.
+LEAST_PROLOG_TIMEOUT_S = 15
+#: PrologTimeout and EpilogTimeout count before it (slurm.conf(5)).
+TIMEOUTS = ("PrologTimeout", "EpilogTimeout", "PrologEpilogTimeout")
+#: Seconds until slurmctld requeues a batch job as missing whose prolog still runs. Slurm's default of 10 was too short
+#: for 28 jobs that began on a node at once (seen on 26.05.5).
+BATCH_START, DEFAULT_BATCH_START_S, LEAST_BATCH_START_S = "BatchStartTimeout", 10, 60
 
 
 def rules(config: Config, site: Site) -> Iterator[Finding]:
@@ -27,13 +40,7 @@ def rules(config: Config, site: Site) -> Iterator[Finding]:
     managed = [each for each in site.rules if each.observed.name in config.partitions]
     yield from (_sharing(partition, site) for partition in managed)
     yield from _preemption(managed, site)
-    yield _federation(site)
-    yield _boost(site)
-    yield _weights(site)
-    yield _extra(site)
-    yield _expedited(site)
-    yield _admin_comments(site)
-    yield _backfill(site)
+    yield from _cluster(site)
     yield from _topology(config, site)
     yield _core_distribution(config, site)
 
@@ -41,13 +48,12 @@ def rules(config: Config, site: Site) -> Iterator[Finding]:
 def controllers(lines: Sequence[Line]) -> Finding:
     """Check how many controllers slurm.conf names: slurm_sns runs on one of them only."""
     hosts = [line.option[1] for line in lines if line.option and line.option[0] == "slurmctldhost"]
-    return Finding(
-        ok=True,
-        warning=len(hosts) > 1,
-        what="one SlurmctldHost",
-        found=", ".join(hosts),
-        wanted="slurm_sns on the one that is active",
-        advice="after a takeover the submit filter on the new host finds no heartbeat: new jobs pass through, and the "
+    return warning(
+        len(hosts) <= 1,
+        "one SlurmctldHost",
+        ", ".join(hosts),
+        "slurm_sns on the one that is active",
+        "after a takeover the submit filter on the new host finds no heartbeat: new jobs pass through, and the "
         "gates of waiting jobs lapse one after the other: start both daemons on the new one",
     )
 
@@ -91,73 +97,68 @@ def _preemption(managed: Sequence[SitePartition], site: Site) -> Iterator[Findin
     if is_on(site.preemption) and site.preemption.type == QOS and not found:
         found = [("", "those whose QOS may")]
     for name, why in found:
-        yield Finding(
-            ok=True,
-            warning=True,
-            what=f"jobs of partition {name} may preempt others" if name else "jobs may preempt others",
-            found=why,
-            advice="they are gated for a second and then left to Slurm: only Slurm can preempt a running job",
+        yield warning(
+            False,
+            f"jobs of partition {name} may preempt others" if name else "jobs may preempt others",
+            why,
+            "",
+            "they are gated for a second and then left to Slurm: only Slurm can preempt a running job",
         )
     if not found:
         yield Finding(ok=True, what="no managed job may preempt others")
 
 
-def _federation(site: Site) -> Finding:
-    return Finding(
+def _cluster(site: Site) -> Iterator[Finding]:
+    """Check the options that concern all jobs of the cluster."""
+    parameters = site.options.get("SchedulerParameters", ())
+    yield Finding(
         not site.federation,
         "the cluster is in no federation: its jobs would all be left to Slurm, when their first gates open",
         site.federation,
         "none",
         advice=f"sacctmgr modify federation {site.federation} set clusters-=<this cluster>; or remove slurm_sns here",
     )
-
-
-def _boost(site: Site) -> Finding:
-    return Finding(
-        ok=True,
-        warning=not site.has_boost,
-        what="placed jobs go ahead of all others",
-        found=", ".join(filter(None, (site.priority_type, site.site_factor_plugin))),
-        wanted="priority/multifactor without PrioritySiteFactorPlugin and SchedulerParameters=enable_user_top",
-        advice="placed jobs start in Slurm's own order: jobs that are left to Slurm may take their nodes first",
+    yield warning(
+        site.has_boost,
+        "placed jobs go ahead of all others",
+        ", ".join(filter(None, (site.priority_type, site.site_factor_plugin))),
+        "priority/multifactor without PrioritySiteFactorPlugin and SchedulerParameters=enable_user_top",
+        "placed jobs start in Slurm's own order: jobs that are left to Slurm may take their nodes first",
     )
-
-
-def _weights(site: Site) -> Finding:
-    return Finding(
-        ok=True,
-        warning=site.priority_weights > MOST_WEIGHTS,
-        what="placed jobs get the highest priority",
-        found=f"PriorityWeight* of {site.priority_weights} in all",
-        wanted=f"at most {MOST_WEIGHTS}",
-        advice="a waiting job of a higher priority keeps placed jobs from starting, and Slurm cuts priorities to 32 "
+    yield warning(
+        site.priority_weights <= MOST_WEIGHTS,
+        "placed jobs get the highest priority",
+        f"PriorityWeight* of {site.priority_weights} in all",
+        f"at most {MOST_WEIGHTS}",
+        "a waiting job of a higher priority keeps placed jobs from starting, and Slurm cuts priorities to 32 "
         "bits: slurm.conf: divide all PriorityWeight* by the same number",
     )
-
-
-def _extra(site: Site) -> Finding:
-    is_left_alone = has_extra(site.options.get("SchedulerParameters", ()))
-    return Finding(
-        ok=True,
-        warning=not is_left_alone,
-        what="the agents on the nodes learn what a placed job gets",
-        found="" if is_left_alone else "SchedulerParameters=extra_constraints",
-        wanted="no extra_constraints",
-        advice="Slurm reads the field Extra of a job as constraints, so no grant is written there: placed jobs get no "
+    is_left_alone = has_extra(parameters)
+    yield warning(
+        is_left_alone,
+        "the agents on the nodes learn what a placed job gets",
+        "" if is_left_alone else "SchedulerParameters=extra_constraints",
+        "no extra_constraints",
+        "Slurm reads the field Extra of a job as constraints, so no grant is written there: placed jobs get no "
         "partition of the cache",
     )
-
-
-def _expedited(site: Site) -> Finding:
-    word = "enable_expedited_requeue"
-    is_on = word in site.options.get("SlurmctldParameters", ())
-    return Finding(
-        ok=True,
-        warning=is_on,
-        what="a requeued job waits until it is placed anew",
-        found=f"SlurmctldParameters={word}" if is_on else "",
-        wanted=f"no {word}",
-        advice="a job with --requeue=expedite is started again by Slurm at once, on any nodes",
+    is_expedited = EXPEDITED in site.options.get("SlurmctldParameters", ())
+    yield warning(
+        not is_expedited,
+        "a requeued job waits until it is placed anew",
+        f"SlurmctldParameters={EXPEDITED}" if is_expedited else "",
+        f"no {EXPEDITED}",
+        "a job with --requeue=expedite is started again by Slurm at once, on any nodes",
+    )
+    yield _admin_comments(site)
+    interval_s = _number(parameters, "bf_interval")
+    yield warning(
+        interval_s <= MOST_BF_INTERVAL_S,
+        "the backfill scheduler plans often enough",
+        f"bf_interval={interval_s}",
+        f"at most {MOST_BF_INTERVAL_S}",
+        "slurm_sns keeps nodes for pass-through jobs as Slurm's last plan says, however old it is: sns.yaml, "
+        f"slurm, scheduler_parameters: bf_interval={MOST_BF_INTERVAL_S}",
     )
 
 
@@ -169,58 +170,42 @@ def _admin_comments(site: Site) -> Finding:
         found.append(f"{len(others)} waiting or running jobs have other text in it, such as {others[0][:40]!r}")
     if unreadable:
         found.append(f"{len(unreadable)} have a record that cannot be read")
-    return Finding(
-        ok=True,
-        warning=bool(found),
-        what="only slurm_sns writes the AdminComment of jobs that wait or run",
-        found=", ".join(found),
-        wanted="no other text",
-        advice="what else writes it must keep the segment that begins with sns:2, up to the next ; or newline: a job "
+    return warning(
+        not found,
+        "only slurm_sns writes the AdminComment of jobs that wait or run",
+        ", ".join(found),
+        "no other text",
+        "what else writes it must keep the segment that begins with sns:2, up to the next ; or newline: a job "
         "without it is no longer managed",
-    )
-
-
-def _backfill(site: Site) -> Finding:
-    interval_s = _number(site.options.get("SchedulerParameters", ()), "bf_interval")
-    return Finding(
-        ok=True,
-        warning=interval_s > MOST_BF_INTERVAL_S,
-        what="the backfill scheduler plans often enough",
-        found=f"bf_interval={interval_s}",
-        wanted=f"at most {MOST_BF_INTERVAL_S}",
-        advice="slurm_sns keeps nodes for pass-through jobs as Slurm's last plan says, however old it is: sns.yaml, "
-        f"slurm, scheduler_parameters: bf_interval={MOST_BF_INTERVAL_S}",
     )
 
 
 def _topology(config: Config, site: Site) -> Iterator[Finding]:
     """Whether jobs on several nodes can be laid where their nodes are connected."""
-    switches, never = site.topology.switches, config.scheduler.never_across
+    switches, why_unknown = site.topology.switches, site.topology.unknown
     managed = [node.name for node in site.nodes if node.partitions & set(config.partitions)]
     apart = [name for name in managed if not switches.get(name)] if switches else []
     known = {name for path in switches.values() for name in path}
-    yield Finding(
-        ok=True,
-        warning=bool(site.topology.unknown),
-        what="jobs on several nodes are placed",
-        found=site.topology.unknown,
-        wanted="topology/flat, topology/tree or topology/block, or one topology of these in topology.yaml",
-        advice="jobs on several nodes are left to Slurm, others are placed",
+    yield warning(
+        not why_unknown,
+        "jobs on several nodes are placed",
+        why_unknown,
+        "topology/flat, topology/tree or topology/block, or one topology of these in topology.yaml",
+        "jobs on several nodes are left to Slurm, others are placed",
     )
-    yield Finding(
-        ok=True,
-        warning=bool(apart),
-        what="every node is under a switch",
-        found=f"{folded(apart)} under none" if apart else "",
-        wanted="all nodes, or none",
-        advice="jobs on several nodes do not get these: topology.conf: put them under a switch",
+    yield warning(
+        not apart,
+        "every node is under a switch",
+        f"{folded(apart)} under none" if apart else "",
+        "all nodes, or none",
+        "jobs on several nodes do not get these: topology.conf: put them under a switch",
     )
-    unknown = [] if site.topology.unknown else sorted(set(never) - known)
+    unknown = [] if why_unknown else sorted(set(config.scheduler.never_across) - known)
     yield Finding(
-        ok=not unknown,
-        what="the switches of never_across are Slurm's",
-        found=", ".join(unknown),
-        wanted=", ".join(sorted(known)) or "none: there is no topology",
+        not unknown,
+        "the switches of never_across are Slurm's",
+        ", ".join(unknown),
+        ", ".join(sorted(known)) or "none: there is no topology",
         advice="sns.yaml, scheduler, never_across: name switches of the topology",
     )
 
@@ -229,15 +214,62 @@ def _core_distribution(config: Config, site: Site) -> Finding:
     """Whether a job's cores lie on all sockets, as profiles from elsewhere suppose."""
     is_block = fills_sockets(site.options.get("SelectTypeParameters"))
     shares = any(entry.llc_ways or entry.bandwidth_gbps for entry in config.nodes)
-    return Finding(
-        ok=True,
-        warning=is_block and shares,
-        what="ways and GB/s are planned as the cores of jobs lie",
-        found=f"SelectTypeParameters={BLOCK_WISE}" if is_block else "",
-        wanted=f"no {BLOCK_WISE}, which is Slurm's default",
-        advice="a job that fits on one socket has its ways and its bandwidth there alone: half of both on two sockets. "
+    return warning(
+        not (is_block and shares),
+        "ways and GB/s are planned as the cores of jobs lie",
+        f"SelectTypeParameters={BLOCK_WISE}" if is_block else "",
+        f"no {BLOCK_WISE}, which is Slurm's default",
+        "a job that fits on one socket has its ways and its bandwidth there alone: half of both on two sockets. "
         "Use profiles that were measured here (learning), and none from elsewhere; beside other jobs, a job is planned "
         "with the GB/s that the fullest socket has left",
+    )
+
+
+def for_agents(path: Path, slurm_conf: Sequence[Line], cgroup_conf: Sequence[Line]) -> Iterator[Finding]:
+    """Check the lines of slurm.conf, which is at `path`, and of cgroup.conf: what agents need to know jobs' processes.
+
+    Short timeouts are wrong: they cost jobs and nodes. With the other settings the agents work, and know less.
+    """
+    options = last_options(slurm_conf)
+    timeouts = {name: options.get(name.lower(), "") for name in TIMEOUTS}
+    is_short = {name: value.isdecimal() and int(value) < LEAST_PROLOG_TIMEOUT_S for name, value in timeouts.items()}
+    short = ", ".join(f"{name}={value}" for name, value in timeouts.items() if is_short[name])
+    yield Finding(
+        not short,
+        "slurmd waits for an agent that does not answer, and drains no node",
+        short,
+        f"no timeout of prologs below {LEAST_PROLOG_TIMEOUT_S} s",
+        advice=f"slurm.conf: {short} without them, or {LEAST_PROLOG_TIMEOUT_S} or more",
+    )
+    said = [(line, line.option[1]) for line in slurm_conf if line.option and line.option[0] == BATCH_START.lower()]
+    line, value = said[-1] if said else (Line(path, ""), str(DEFAULT_BATCH_START_S))
+    yield Finding(
+        value.isdecimal() and int(value) >= LEAST_BATCH_START_S,
+        "slurmctld requeues no batch job because its prolog still runs",
+        f"{BATCH_START}={value}",
+        f"{LEAST_BATCH_START_S} or more",
+        file=str(line.file),
+        remove=line.text,
+        add=(f"{unused(line.text)}\n" if said else "") + f"{BATCH_START}={LEAST_BATCH_START_S}{OURS}",
+        run=RECONFIGURE,
+    )
+    tracking = options.get("proctracktype") or "proctrack/cgroup"  # Slurm's default
+    yield warning(
+        tracking.lower() in ("proctrack/cgroup", "cgroup"),
+        "the agents find the processes of a job by its cgroup",
+        f"ProctrackType={tracking}",
+        "ProctrackType=proctrack/cgroup",
+        "they look for the children of slurmstepd: what a job starts is measured with it and is in its group, "
+        "but processes that are no children of it any more are not moved when its group is made later",
+    )
+    task_plugin = options.get("taskplugin", "")
+    constrains = last_options(cgroup_conf).get("constraincores", "").lower() in ("yes", "true", "1")
+    yield warning(
+        constrains and "cgroup" in [word.lower().removeprefix("task/") for word in task_plugin.split(",")],
+        "a job stays on its cores, so the agents know in which caches it needs ways",
+        f"TaskPlugin={task_plugin or 'unset'}, ConstrainCores={'yes' if constrains else 'no'}",
+        "TaskPlugin=task/cgroup,task/affinity, and ConstrainCores=yes in cgroup.conf",
+        "its ways count in each cache of its nodes, also where none of its cores is: fewer jobs find ways",
     )
 
 

@@ -22,7 +22,21 @@ def description(config: Config, site: Site) -> Iterator[Finding]:
     """Compare sns.yaml with the site that it describes: SlurmUser, memory, partitions, nodes."""
     user = config.slurm.user
     yield Finding(site.user == user, "SlurmUser", site.user, user, advice=f"sns.yaml, slurm: user: {site.user}")
-    yield from _memory(config, site)
+    said_mb, runs_mb = config.slurm.memory_per_cpu_mb, site.memory_of(config.partitions)
+    yield Finding(
+        said_mb == runs_mb,
+        "DefMemPerCPU in sns.yaml and in Slurm",
+        f"{said_mb or 'unset'} and {runs_mb or 'unset'}",
+        "the same",
+        advice=f"sns.yaml, slurm: memory_per_cpu_mb: {runs_mb or 'null'}",
+    )
+    yield Finding(
+        runs_mb is not None,
+        "DefMemPerCPU is set: else a job without --mem takes a whole node's memory, and no job can share its node",
+        str(runs_mb or "unset"),
+        "a share of a node",
+        advice="slurm.conf: DefMemPerCPU=<RealMemory / CPUs>, for all or in the line of each managed partition",
+    )
     yield Finding(
         site.keeps_accounts or config.slurm.accounting_tres is None or not any(each.gres for each in config.nodes),
         "slurmdbd, to record gres",
@@ -30,7 +44,12 @@ def description(config: Config, site: Site) -> Iterator[Finding]:
         "accounting_storage/slurmdbd, or accounting_tres: null",
         advice="sns.yaml, slurm: accounting_tres: null",
     )
-    yield from _partitions(config, site)
+    there = ", ".join(site.partitions)
+    for name in config.partitions:
+        yield Finding(name in site.partitions, f"partition {name}", there, name, advice="sns.yaml: partitions")
+    said, runs = config.default_partition or "none", site.default_partition or "none"
+    advice = f"sns.yaml: default_partition: {site.default_partition or 'null'}"
+    yield Finding(said == runs, "the default partition in sns.yaml", said, runs, advice=advice)
     yield from merged(_nodes(config, site))
 
 
@@ -43,33 +62,6 @@ def running(config: Config, site: Site, expected: Mapping[str, tuple[str, ...]])
         yield Finding(not missing, f"slurmctld runs with {name}", found, ",".join(words), run=RECONFIGURE)
     described = _described(config)
     yield from merged((each.name, _gres(each, described[each.name])) for each in site.nodes if each.name in described)
-
-
-def _memory(config: Config, site: Site) -> Iterator[Finding]:
-    said, runs = config.slurm.memory_per_cpu_mb, site.memory_of(config.partitions)
-    yield Finding(
-        said == runs,
-        "DefMemPerCPU in sns.yaml and in Slurm",
-        f"{said or 'unset'} and {runs or 'unset'}",
-        "the same",
-        advice=f"sns.yaml, slurm: memory_per_cpu_mb: {runs or 'null'}",
-    )
-    yield Finding(
-        runs is not None,
-        "DefMemPerCPU is set: else a job without --mem takes a whole node's memory, and no job can share its node",
-        str(runs or "unset"),
-        "a share of a node",
-        advice="slurm.conf: DefMemPerCPU=<RealMemory / CPUs>, for all or in the line of each managed partition",
-    )
-
-
-def _partitions(config: Config, site: Site) -> Iterator[Finding]:
-    there = ", ".join(site.partitions)
-    for name in config.partitions:
-        yield Finding(name in site.partitions, f"partition {name}", there, name, advice="sns.yaml: partitions")
-    said, runs = config.default_partition or "none", site.default_partition or "none"
-    advice = f"sns.yaml: default_partition: {site.default_partition or 'null'}"
-    yield Finding(said == runs, "the default partition in sns.yaml", said, runs, advice=advice)
 
 
 def _nodes(config: Config, site: Site) -> Iterator[tuple[str, Finding]]:

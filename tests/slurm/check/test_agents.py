@@ -7,7 +7,7 @@ import pytest
 from slurm_sns import config as configuration
 from slurm_sns.conf_text import Line
 from slurm_sns.render.texts import texts
-from slurm_sns.slurm.check import Finding, agents, files, sns_yaml
+from slurm_sns.slurm.check import Finding, files, site_settings, sns_yaml
 
 PATH = Path("/etc/slurm/slurm.conf")
 GOOD = ("ProctrackType=proctrack/cgroup", "TaskPlugin=task/cgroup,task/affinity")
@@ -17,7 +17,7 @@ PATIENT = "BatchStartTimeout=60"
 def told(*slurm_conf: str, cgroup_conf: str = "ConstrainCores=yes", patience: str = PATIENT) -> list[Finding]:
     """What is not simply right."""
     lines = [Line(PATH, text) for text in (*slurm_conf, patience) if text]
-    return [each for each in agents.findings(PATH, lines, [Line(PATH, cgroup_conf)]) if not each.is_well]
+    return [each for each in site_settings.for_agents(PATH, lines, [Line(PATH, cgroup_conf)]) if not each.is_well]
 
 
 @pytest.mark.parametrize(
