@@ -28,7 +28,8 @@ def keep_by_state() -> None:
     It is below NUMBA_CACHE_DIR if that is set, else beside our code if that is writable, else in the user's cache. A
     cache beside our code is removed with it, so commands that root runs leave nothing in root's home directory.
     """
-    kept = Path(os.environ.get(VARIABLE) or _beside_the_code() or _user_cache())
+    beside_the_code = PACKAGE / "__pycache__" if os.access(PACKAGE, os.W_OK) else None
+    kept = Path(os.environ.get(VARIABLE) or beside_the_code or _user_cache())
     state = state_of_the_code(PACKAGE)
     if kept.name != state:  # processes that we start inherit it
         os.environ[VARIABLE] = str(kept / state)
@@ -40,10 +41,6 @@ def state_of_the_code(package: Path) -> str:
     for path in sorted(path for pattern in COMPILED for path in package.glob(pattern)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _beside_the_code() -> Path | None:
-    return PACKAGE / "__pycache__" if os.access(PACKAGE, os.W_OK) else None
 
 
 def _user_cache() -> Path:

@@ -66,7 +66,7 @@ def serve(
     from slurm_sns.sockets.unix_socket import Access, ControlSocket
 
     root = frozenset({0})
-    process.make_directories_of_agent(settings)
+    process.make_directories(settings, of_agent=True)
     unlock = process.only_one(settings.agents.run_dir / "agent.lock")
     process.start_logging(settings.log_level)
     # Two counters for each thread or CPU of each job: more than the soft limit that a service has.
@@ -101,7 +101,7 @@ def remove_groups(settings: "configuration.Config") -> None:
     from slurm_sns.cli.live.node_missing import require
     from slurm_sns.node.resctrl.groups import Groups
 
-    process.make_directories_of_agent(settings)
+    process.make_directories(settings, of_agent=True)
     unlock = process.only_one(settings.agents.run_dir / "agent.lock")
     require(settings.agents.resctrl)
     removed = Groups(settings.agents.resctrl).remove_all()

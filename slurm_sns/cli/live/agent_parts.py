@@ -1,14 +1,13 @@
 """The parts of a node's agent, built from a configuration."""
 
-import pwd
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from slurm_sns import __version__
 from slurm_sns.cli.live.node_missing import missing
-from slurm_sns.cli.live.process import log
+from slurm_sns.cli.live.process import log, user_id
 from slurm_sns.config import Config
 from slurm_sns.node.agent.agent import Agent
 from slurm_sns.node.agent.cache_domains import CacheDomains
@@ -47,31 +46,14 @@ def hardware() -> Hardware:
 
 def agent(config: Config, node: str, found: Hardware, *, observes: bool) -> tuple[Agent, AgentChannel | None]:
     """The agent of this node, and its channel to the controller, not started yet; None without a controller."""
-    keys = KeyFile(config.agents.key_file, _owner_of_keys(config), log.info)
+    # Besides root SlurmUser may own the key file, whose file it is where a node is the controller, too.
+    keys = KeyFile(config.agents.key_file, user_id(config.slurm.user) or 0, log.info)
 
     def verify(token: str, run: RunId, nodes: Sequence[str]) -> Grant:
         return grants.verified(token, keys(), run, node, nodes)
 
-    made = Agent(_settings(config, node, observes=observes), _ports(config, node, found, verify, observes=observes))
-    if config.agents.controller is None:
-        return made, None
-    where = (config.agents.controller, config.agents.port)
-    channel = AgentChannel(*where, node, keys, receive=made.inbox.receive, log=log.info)
-    made.connect(channel)
-    return made, channel
-
-
-def _owner_of_keys(config: Config) -> int:
-    """Who may own the key file besides root: SlurmUser, whose file it is where a node is the controller, too."""
-    try:
-        return pwd.getpwnam(config.slurm.user).pw_uid
-    except KeyError:
-        return 0
-
-
-def _settings(config: Config, node: str, *, observes: bool) -> AgentSettings:
     agents = config.agents
-    return AgentSettings(
+    settings = AgentSettings(
         node,
         __version__,
         sample_s=agents.sample_s,
@@ -81,6 +63,12 @@ def _settings(config: Config, node: str, *, observes: bool) -> AgentSettings:
         confine_system=agents.confine_system,
         observes=observes,
     )
+    made = Agent(settings, _ports(config, node, found, verify, observes=observes))
+    if agents.controller is None:
+        return made, None
+    channel = AgentChannel(agents.controller, agents.port, node, keys, receive=made.inbox.receive, log=log.info)
+    made.connect(channel)
+    return made, channel
 
 
 def _ports(
@@ -91,7 +79,7 @@ def _ports(
     *,
     observes: bool,
 ) -> AgentPorts:
-    agents, clock, said = config.agents, BootClock(), _once()
+    agents, clock, log_once = config.agents, BootClock(), cache(log.info)
     cgroups = None if found.cgroups is None else Cgroups(found.cgroups, node, processes=found.processes)
     processes = Processes(found.processes)
     return AgentPorts(
@@ -108,25 +96,13 @@ def _ports(
         slurmstepds=lambda: processes.slurmstepds().values(),
         cores=found.cores,
         # A line about what the node cannot measure comes once, not again with each new tree.
-        counters=lambda: NodeCounters(found.perf, agents.resctrl, found.devices, said, clock=clock.steady),
+        counters=lambda: NodeCounters(found.perf, agents.resctrl, found.devices, log_once, clock=clock.steady),
         cgroups=cgroups,
         state=StateFile(agents.state_dir, log.info),
         spool=Spool(agents.state_dir / "spool", log.info),
         verify=verify,
         log=log.info,
     )
-
-
-def _once() -> Callable[[str], None]:
-    """A log that has each line once."""
-    said: set[str] = set()
-
-    def say(text: str) -> None:
-        if text not in said:
-            said.add(text)
-            log.info(text)
-
-    return say
 
 
 def _limits(config: Config, node: str, machine: Machine) -> NodeLimits:

@@ -6,15 +6,12 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from slurm_sns.cli.options import DEFAULT_CONFIG, AsJson, Config
 from slurm_sns.errors import BadInput
-
-if TYPE_CHECKING:
-    from slurm_sns.cli.live.watch import Look
 
 #: Ten digits are enough for every job number of Slurm.
 _JOB = re.compile(r"([1-9][0-9]{0,9})(?:_([0-9]{1,10}))?")
@@ -38,10 +35,10 @@ def status(
 ) -> None:
     """The scheduler's state: mode, heartbeat, jobs waiting and running, how full the nodes are, what is wrong."""
     from slurm_sns.cli.live import status_view
-    from slurm_sns.cli.live.watch import Look
+    from slurm_sns.cli.live.watch import Look, show
 
     look = Look(status_view.page, status_view.plain_lines)
-    _show(asker(config, {"command": "status"}), look, seconds, watch=watch, as_json=as_json)
+    show(asker(config, {"command": "status"}), look, seconds, watch=watch, as_json=as_json)
 
 
 def queue(
@@ -61,7 +58,7 @@ def queue(
     nodes x cores and memory of each. SINCE is how long it waits, or runs. WHY says what the nearest node lacks.
     """
     from slurm_sns.cli.live import queue_view
-    from slurm_sns.cli.live.watch import Look
+    from slurm_sns.cli.live.watch import Look, show
 
     ask = asker(config, {"command": "queue"})
 
@@ -69,12 +66,11 @@ def queue(
         rows = [row for row in ask() if user is None or row["user"] == user]
         return rows[:limit], len(rows) - len(rows[:limit])
 
-    def page(answer: Any, now_s: float, width: int) -> Any:
-        rows, hidden = answer
-        return queue_view.table(rows, now_s, width, hidden)
-
-    look = Look(page, lambda answer, now_s: queue_view.plain_lines(answer[0], now_s))
-    _show((lambda: chosen()[0]) if as_json else chosen, look, seconds, watch=watch, as_json=as_json)
+    look = Look(
+        lambda answer, now_s, width: queue_view.table(answer[0], now_s, width, hidden=answer[1]),
+        lambda answer, now_s: queue_view.plain_lines(answer[0], now_s),
+    )
+    show((lambda: chosen()[0]) if as_json else chosen, look, seconds, watch=watch, as_json=as_json)
 
 
 def explain(
@@ -114,17 +110,6 @@ def named(job: str) -> dict[str, int]:
     if found is None:
         raise BadInput(f"JOBID {job!r}: valid are a job's number, as 41, and a task of an array, as 41_7")
     return {name: int(number) for name, number in zip(("job_id", "task"), found.groups(), strict=True) if number}
-
-
-def _show(ask: Callable[[], Any], look: "Look", seconds: float | None, *, watch: bool, as_json: bool) -> None:
-    from slurm_sns.cli.live.watch import show_again, show_once
-
-    if watch:
-        show_again(ask, look, WATCH_SECONDS if seconds is None else seconds, as_json=as_json)
-    elif seconds is not None:
-        raise BadInput(f"{seconds:g}: SECONDS goes with --watch")
-    else:
-        show_once(ask, look, as_json=as_json)
 
 
 def asker(config: Path, request: dict[str, Any]) -> Callable[[], Any]:

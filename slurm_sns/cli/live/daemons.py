@@ -34,6 +34,7 @@ def scheduler(
     from slurm_sns.scheduler.answers.requests import Answers
     from slurm_sns.scheduler.answers.view import RecentCycles
     from slurm_sns.scheduler.loop import Scheduler
+    from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
     from slurm_sns.sockets.unix_socket import ControlSocket
 
     settings = configuration.load(config)
@@ -59,7 +60,8 @@ def scheduler(
         ports,
         policy,
         told,
-        parts.spreading(settings, policy),
+        # Without the programs, which come from the store in every cycle.
+        SpreadRules(policy.alternatives, settings.spread_n_share.program, known=KnownAlternatives()),
         recent.publish,
         specification=specification(settings.policy),
         sign=sign,

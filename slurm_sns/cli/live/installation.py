@@ -1,17 +1,19 @@
 """What `sns check` checks on this machine: files, modes of directories, units, daemons, and what agents need."""
 
-import pwd
 import socket
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 
+from slurm_sns.cli.live.node_missing import text_of
+from slurm_sns.cli.live.process import admins, user_id
 from slurm_sns.config import Config
 from slurm_sns.errors import SnsError
 from slurm_sns.package_files import shared_path
 from slurm_sns.scheduler.watchdog import is_stale
 from slurm_sns.slurm.check import Finding
+from slurm_sns.slurm.state import user_name
 from slurm_sns.sockets.key_file import read_keys
 from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
 
@@ -26,31 +28,30 @@ _LISTEN, _SOCKETS = "0A", (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 def rendered_files(config: Config, differing: list[str]) -> Finding:
     """The rendered files are up to date with sns.yaml."""
     where = config.paths.slurm_dir
+    return _up_to_date(f"rendered files in {where}", differing, f"sns render {where}")
+
+
+def _up_to_date(what: str, differing: list[str], run: str) -> Finding:
     found = f"missing or outdated: {', '.join(differing)}" if differing else ""
-    return Finding(not differing, f"rendered files in {where}", found, run=f"sns render {where}")
+    return Finding(not differing, what, found, run=run)
 
 
 def filter_modules(script: Path, directories: tuple[Path, ...] = LUA_DIRECTORIES) -> Iterator[Finding]:
     """The Lua modules of this version are where slurmctld finds them, and the site's job_submit.lua calls them."""
     shipped = sorted(shared_path("plugins/job_submit").glob("sns_*.lua"))
     there = next((each for each in directories if (each / shipped[0].name).exists()), directories[0])
-    differing = [path.name for path in shipped if _text(there / path.name) != _text(path)]
-    yield Finding(
-        not differing,
-        f"the submit filter's modules in {there}",
-        f"missing or outdated: {', '.join(differing)}" if differing else "",
-        # slurmctld reads the modules again when its script changes.
-        run=f'install -D -m 644 -t {there} "$(sns sources)"/plugins/job_submit/sns_*.lua'
-        + (f" && touch {script}" if script.exists() else ""),
-    )
-    copy = f'cp "$(sns sources)"/plugins/job_submit/job_submit.lua {script}'
-    yield Finding(
-        "sns_filter" in _text(script),
-        f"{script} calls the submit filter",
-        "" if script.exists() else "no such file",
-        run="" if script.exists() else copy,
-        advice="call the module sns_filter in it, as plugins/job_submit/job_submit.lua does" if script.exists() else "",
-    )
+    differing = [path.name for path in shipped if text_of(there / path.name) != text_of(path)]
+    install = f'install -D -m 644 -t {there} "$(sns sources)"/plugins/job_submit/sns_*.lua'
+    if script.exists():
+        install += f" && touch {script}"  # slurmctld reads the modules again when its script changes
+    yield _up_to_date(f"the submit filter's modules in {there}", differing, install)
+    what = f"{script} calls the submit filter"
+    if script.exists():
+        advice = "call the module sns_filter in it, as plugins/job_submit/job_submit.lua does"
+        yield Finding("sns_filter" in text_of(script), what, advice=advice)
+    else:
+        copy = f'cp "$(sns sources)"/plugins/job_submit/job_submit.lua {script}'
+        yield Finding(ok=False, what=what, found="no such file", run=copy)
 
 
 def spank_plugin(config: Config, plugin_dirs: tuple[Path, ...]) -> Finding:
@@ -67,7 +68,7 @@ def spank_plugin(config: Config, plugin_dirs: tuple[Path, ...]) -> Finding:
 
 def directories(config: Config, source: Path) -> Iterator[Finding]:
     """Only root and SlurmUser can write what the submit filter reads, and read decisions and passwords."""
-    trusted = {0, _user_id(config.slurm.user)}
+    trusted = admins(config)
     paths = config.paths
     private = 0o027 if config.store.url else 0o022  # the URL may hold a password, which the file's group may read
     for path, forbidden in (
@@ -80,18 +81,16 @@ def directories(config: Config, source: Path) -> Iterator[Finding]:
         yield _mode(path, forbidden, trusted, config.slurm.user)
 
 
-def _mode(path: Path, forbidden: int, trusted: set[int], user: str) -> Finding:
+def _mode(path: Path, forbidden: int, trusted: Set[int], user: str) -> Finding:
     wanted = f"of root or {user}, {'not writable' if forbidden == 0o022 else 'closed'} for others"
     try:
         state = path.stat()
     except FileNotFoundError:
-        return Finding(
-            ok=False, what=f"{path}", found="missing", wanted=wanted, advice="it is made with the step above"
-        )
+        return Finding(False, f"{path}", "missing", wanted, advice="it is made with the step above")
     except OSError as problem:
-        return Finding(ok=False, what=f"{path}", found=problem.strerror or "", wanted=wanted, advice="ask as root")
+        return Finding(False, f"{path}", problem.strerror or "", wanted, advice="ask as root")
     mode, is_theirs = stat.S_IMODE(state.st_mode), state.st_uid in trusted
-    found = f"{mode:04o} of {_user_name(state.st_uid)}"
+    found = f"{mode:04o} of {user_name(state.st_uid)}"
     remedy = ("" if is_theirs else f"chown {user}: {path} && ") + f"chmod {mode & ~forbidden:04o} {path}"
     return Finding(is_theirs and not mode & forbidden, f"{path}", found, wanted, run=remedy)
 
@@ -99,13 +98,9 @@ def _mode(path: Path, forbidden: int, trusted: set[int], user: str) -> Finding:
 def units(config: Config, rendered: Mapping[str, str], directory: Path = UNIT_DIRECTORY) -> Finding:
     """The units in systemd's directory are the rendered ones."""
     names = [f"sns-{name}.service" for name in DAEMONS]
-    differing = [name for name in names if _text(directory / name) != rendered[name]]
-    return Finding(
-        not differing,
-        f"systemd units in {directory}",
-        f"missing or outdated: {', '.join(differing)}" if differing else "",
-        run="systemctl enable --now " + " ".join(str(config.paths.slurm_dir / name) for name in names),
-    )
+    differing = [name for name in names if text_of(directory / name) != rendered[name]]
+    paths = " ".join(str(config.paths.slurm_dir / name) for name in names)
+    return _up_to_date(f"systemd units in {directory}", differing, f"systemctl enable --now {paths}")
 
 
 def daemons(config: Config) -> Iterator[Finding]:
@@ -127,8 +122,8 @@ def daemons(config: Config) -> Iterator[Finding]:
 
 def runs(name: str, run_dir: Path) -> bool:
     """Whether the daemon whose process id is in its lock file is alive."""
-    number = _text(run_dir / f"{name}.lock").strip()
-    words = _text(Path("/proc", number, "cmdline")).split("\0") if number.isdigit() else []
+    number = text_of(run_dir / f"{name}.lock").strip()
+    words = text_of(Path("/proc", number, "cmdline")).split("\0") if number.isdigit() else []
     return name in words
 
 
@@ -146,12 +141,12 @@ def _key_file(config: Config) -> Finding:
     what = f"the agents' key file {path}"
     if not path.exists():
         return Finding(ok=False, what=what, found="missing", run="sns key new")
+    owner = user_id(user)
+    if owner is None:
+        return Finding(ok=False, what=what, found=f"no user {user}", advice="sns.yaml, slurm: user")
     remedy = f"chown {user}: {path} && chmod 0600 {path}"
     try:
-        owner = pwd.getpwnam(user).pw_uid
         read_keys(path, owner)
-    except KeyError:
-        return Finding(ok=False, what=what, found=f"no user {user}", advice="sns.yaml, slurm: user")
     except SnsError as problem:
         return Finding(ok=False, what=what, found=str(problem), run=remedy)
     found = path.stat().st_uid
@@ -196,24 +191,3 @@ def _listens(path: Path, port: int) -> bool:
     except OSError:
         return False
     return any(row[3] == _LISTEN and int(row[1].rpartition(":")[2], 16) == port for row in rows)
-
-
-def _user_id(name: str) -> int:
-    try:
-        return pwd.getpwnam(name).pw_uid
-    except KeyError:
-        return 0
-
-
-def _user_name(number: int) -> str:
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -89,18 +89,14 @@ def _file_and_owner(file: Path | None, config: Path) -> tuple[Path, int]:
 
     Without sns.yaml, as on a node, that is the user of this process.
     """
-    import pwd
-
     from slurm_sns import config as configuration
+    from slurm_sns.cli.live.process import user_id
 
     if file is not None and not config.exists():
         return file, os.geteuid()
     settings = configuration.load(config)
-    try:
-        owner = pwd.getpwnam(settings.slurm.user).pw_uid
-    except KeyError:
-        owner = os.geteuid()
-    return file or settings.agents.key_file, owner
+    owner = user_id(settings.slurm.user)
+    return file or settings.agents.key_file, os.geteuid() if owner is None else owner
 
 
 def _fresh_name(known: tuple[str, ...]) -> str:

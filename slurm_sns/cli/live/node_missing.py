@@ -40,18 +40,20 @@ def missing(root: Path, host: Path = Path("/")) -> list[str]:
     """
     if (root / "info").is_dir():
         return []
-    mounted = [line.split()[1] for line in _text(host / "proc/mounts").splitlines() if _kind(line) == "resctrl"]
+    mounts = [line.split() for line in text_of(host / "proc/mounts").splitlines()]
+    mounted = [words[1] for words in mounts if words[2:3] == ["resctrl"]]
     if mounted and str(root) not in mounted:
         return [f"{root} is not a resctrl file system; resctrl is mounted at {mounted[0]}: --root {mounted[0]}"]
     reasons = []
-    if "resctrl" not in _text(host / "proc/filesystems").split():
+    if "resctrl" not in text_of(host / "proc/filesystems").split():
         reasons = [*_processor(host), *_kernel(host)]
     return [*reasons, f"{root} is not a resctrl file system; mount it: {MOUNT}; or for good, in /etc/fstab: {FSTAB}"]
 
 
 def _processor(host: Path) -> Iterator[str]:
-    flags = _flags(host)
-    if set(FLAGS) & flags:
+    found = re.search(r"^flags\s*:(.*)$", text_of(host / "proc/cpuinfo"), re.MULTILINE)
+    flags = found[1].split() if found else []
+    if set(FLAGS).intersection(flags):
         return
     listed = ", ".join(FLAGS)
     if "hypervisor" in flags:
@@ -64,33 +66,16 @@ def _processor(host: Path) -> Iterator[str]:
 
 
 def _kernel(host: Path) -> Iterator[str]:
-    """The kernel's option, or its command line."""
-    has_option = _has_option(host)
-    if has_option is None:
+    """The kernel's option, if the running kernel says with which it was built, or its command line."""
+    release = text_of(host / "proc/sys/kernel/osrelease").strip()
+    built_with = _unpacked(host / "proc/config.gz") or text_of(host / "boot" / f"config-{release}")
+    if not built_with:
         yield f"the kernel has no resctrl (/proc/filesystems): it needs {OPTIONS[0]}=y (before 5.6 {OPTIONS[1]})"
-    elif not has_option:
+    elif not {f"{option}=y" for option in OPTIONS}.intersection(built_with.splitlines()):
         yield f"the kernel was built without {OPTIONS[0]}: it needs {OPTIONS[0]}=y (before 5.6 {OPTIONS[1]})"
-    turned_off = re.search(r"(?:^|\s)(rdt=\S*!\S*)", _text(host / "proc/cmdline"))
+    turned_off = re.search(r"(?:^|\s)(rdt=\S*!\S*)", text_of(host / "proc/cmdline"))
     if turned_off:
         yield f"the kernel's command line has {turned_off[1]}: remove what begins with '!'"
-
-
-def _has_option(host: Path) -> bool | None:
-    """Whether the running kernel was built with one of `OPTIONS`; None if it does not say."""
-    release = _text(host / "proc/sys/kernel/osrelease").strip()
-    text = _unpacked(host / "proc/config.gz") or _text(host / "boot" / f"config-{release}")
-    return any(f"{option}=y" in text.splitlines() for option in OPTIONS) if text else None
-
-
-def _flags(host: Path) -> set[str]:
-    found = re.search(r"^flags\s*:(.*)$", _text(host / "proc/cpuinfo"), re.MULTILINE)
-    return set(found[1].split()) if found else set()
-
-
-def _kind(line: str) -> str:
-    """The file system type in a line of /proc/mounts."""
-    words = line.split()
-    return words[2] if len(words) > 2 else ""
 
 
 def _unpacked(path: Path) -> str:
@@ -101,8 +86,9 @@ def _unpacked(path: Path) -> str:
         return ""
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """What the file holds; nothing where it cannot be read."""
     try:
-        return path.read_text(encoding="ascii", errors="replace")
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""

@@ -5,7 +5,7 @@ Masks are hexadecimal digits, domains are texts of their cache ids.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,9 @@ def report(
     """
     if not _NAME.fullmatch(node):
         raise BadInput(f"node {node!r}: this is no name of a node; valid: --node with letters, digits and . _ -")
+    perf = perf or KernelPerf()
     machine = Machine((), None, None, 0) if missing else discover(root)
+    last_level_first = sorted(machine.caches, key=lambda cache: cache not in machine.last_level)
     groups = [] if missing else list(_groups(root, machine))
     others = 0 if missing else len(Groups(root).foreign())
     return {
@@ -48,18 +50,14 @@ def report(
         "root": str(root),
         "missing": missing,
         "mount_options": _mount_options(machine),
-        "caches": [_cache(cache) for cache in _last_level_first(machine)],
+        "caches": [_cache(cache) for cache in last_level_first],
         "bandwidth": _bandwidth(machine),
         "monitoring": _monitoring(machine),
         "closids": machine.closids,
         "closids_for_jobs": closids_for_jobs(machine.closids, others),
-        "counters": _counters(perf or KernelPerf(), devices),
+        "counters": _counters(perf, devices),
         "groups": groups,
     }
-
-
-def _last_level_first(machine: Machine) -> list[Cache]:
-    return [*machine.last_level, *(cache for cache in machine.caches if cache not in machine.last_level)]
 
 
 def _mount_options(machine: Machine) -> list[str]:
@@ -112,15 +110,14 @@ def _counters(perf: KernelPerf, devices: Path) -> ReportPart:
 def _groups(root: Path, machine: Machine) -> Iterator[ReportPart]:
     """The root group, ours, those of others. A group that vanishes while we look is left out."""
     groups = Groups(root)
-    ours, others = groups.names(), groups.foreign()
+    kinds = {
+        f"{PREFIX}{name}": "shared" if name == SHARED else "stray" if job_of(name) is None else "job"
+        for name in groups.names()
+    }
     yield _group(root, "", machine, "root")
-    for name in ours:
-        kind = "shared" if name == SHARED else "stray" if job_of(name) is None else "job"
+    for name, kind in (kinds | dict.fromkeys(groups.foreign(), "other")).items():
         with suppress(SnsError):
-            yield _group(root, f"{PREFIX}{name}", machine, kind)
-    for name in others:
-        with suppress(SnsError):
-            yield _group(root, name, machine, "other")
+            yield _group(root, name, machine, kind)
 
 
 def _group(root: Path, name: str, machine: Machine, kind: str) -> ReportPart:
@@ -131,7 +128,10 @@ def _group(root: Path, name: str, machine: Machine, kind: str) -> ReportPart:
         "kind": kind,
         "tasks": len(_text(directory / "tasks").split()),
         "masks": {str(domain): f"{mask:x}" for domain, mask in masks(machine, shown).items()},
-        "schemata": _schemata(shown),
+        "schemata": {
+            resource: {str(domain): f"{value:x}" if resource in CACHES else value for domain, value in values.items()}
+            for resource, values in shown.items()
+        },
         "occupied_bytes": _occupied_bytes(directory),
     }
 
@@ -149,14 +149,6 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as problem:
         raise SnsError(f"{path} cannot be read: {problem}") from None
-
-
-def _schemata(shown: Schemata) -> Mapping[str, Mapping[str, str | int]]:
-    """All lines, with masks as hexadecimal digits."""
-    return {
-        resource: {str(domain): f"{value:x}" if resource in CACHES else value for domain, value in values.items()}
-        for resource, values in shown.items()
-    }
 
 
 def _occupied_bytes(directory: Path) -> int | None:

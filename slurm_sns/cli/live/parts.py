@@ -20,7 +20,6 @@ from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningRules
 from slurm_sns.scheduler.ports import Agents, Ports
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.state import SlurmState
@@ -62,11 +61,6 @@ def settings(config: Config) -> Settings:
     )
 
 
-def spreading(config: Config, policy: Policy) -> SpreadRules:
-    """How jobs are spread. The programs are not in here: they come from the store in every cycle."""
-    return SpreadRules(policy.alternatives, config.spread_n_share.program, known=KnownAlternatives())
-
-
 class RecentProfiles:
     """The Profiles port: the stored programs, read again at most every `PROFILE_SECONDS`."""
 
@@ -84,11 +78,6 @@ class RecentProfiles:
         return self._programs
 
 
-def state(config: Config) -> SlurmState:
-    """The State port."""
-    return SlurmState(AccountingDatabase(log.info, with_shares=config.matching.shares == "slurm"))
-
-
 def ports(config: Config, clock: StopSignal) -> Ports:
     """Everything outside itself that the loop uses.
 
@@ -99,7 +88,7 @@ def ports(config: Config, clock: StopSignal) -> Ports:
     history = StoredHistory(engine)
     history.check_writable()
     return Ports(
-        state=state(config),
+        state=SlurmState(AccountingDatabase(log.info, with_shares=config.matching.shares == "slurm")),
         executor=SlurmExecutor(),
         history=history,
         decisions=StoredDecisions(

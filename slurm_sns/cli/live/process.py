@@ -84,20 +84,24 @@ def require_slurm_user(config: Config) -> None:
     Raises:
         BadInput: the configured user does not exist, or is not the user of this process.
     """
-    try:
-        wanted = pwd.getpwnam(config.slurm.user)
-    except KeyError:
-        raise BadInput(f"slurm.user {config.slurm.user!r}: no such user; valid: the SlurmUser of slurm.conf") from None
-    if os.geteuid() != wanted.pw_uid:
+    wanted = user_id(config.slurm.user)
+    if wanted is None:
+        raise BadInput(f"slurm.user {config.slurm.user!r}: no such user; valid: the SlurmUser of slurm.conf")
+    if os.geteuid() != wanted:
         raise BadInput(f"this runs as {config.slurm.user}, not as user id {os.geteuid()}: sudo -u {config.slurm.user}")
 
 
 def admins(config: Config) -> frozenset[int]:
     """The user ids of the admins: root and SlurmUser."""
+    return frozenset({0, user_id(config.slurm.user) or 0})
+
+
+def user_id(name: str) -> int | None:
+    """The id of this machine's user of that name; None: there is none."""
     try:
-        return frozenset({0, pwd.getpwnam(config.slurm.user).pw_uid})
+        return pwd.getpwnam(name).pw_uid
     except KeyError:
-        return frozenset({0})
+        return None
 
 
 def require_commands() -> None:
@@ -113,25 +117,18 @@ def require_commands() -> None:
             )
 
 
-def make_directories(config: Config) -> None:
+def make_directories(config: Config, *, of_agent: bool = False) -> None:
     """Make the run and state directories if systemd has not done so. New files are readable for their owner only.
+
+    An agent, which runs as root, has others than the controller.
 
     Raises:
         SnsError: they cannot be made or written, or other users may write there.
     """
-    _make_directories(config.paths.run_dir, config.paths.state_dir, config.slurm.user)
-
-
-def make_directories_of_agent(config: Config) -> None:
-    """Make the run and state directories of a node's agent, which runs as root.
-
-    Raises:
-        SnsError: as `make_directories`.
-    """
-    _make_directories(config.agents.run_dir, config.agents.state_dir, "root")
-
-
-def _make_directories(run: Path, state: Path, owner: str) -> None:
+    if of_agent:
+        run, state, owner = config.agents.run_dir, config.agents.state_dir, "root"
+    else:
+        run, state, owner = config.paths.run_dir, config.paths.state_dir, config.slurm.user
     for path, mode in ((run, 0o755), (state, 0o700)):
         try:
             if not path.is_dir():
@@ -141,18 +138,14 @@ def _make_directories(run: Path, state: Path, owner: str) -> None:
             raise SnsError(f"{path} cannot be made: {problem.strerror}") from None
         if not os.access(path, os.W_OK | os.X_OK):
             raise SnsError(f"{path} cannot be written by user id {os.geteuid()}; it must belong to {owner}")
-        _require_own(path, owner)
+        found = path.stat()
+        # There other users could replace the socket, the database or compiled code.
+        if found.st_mode & 0o022 or found.st_uid not in (0, os.geteuid()):
+            raise SnsError(
+                f"{path} has mode {stat.S_IMODE(found.st_mode):04o} and owner {found.st_uid}; "
+                f"valid: it belongs to {owner}, and nobody else may write there (chmod go-w)"
+            )
     os.umask(0o077)
-
-
-def _require_own(path: Path, user: str) -> None:
-    """Refuse a directory in which other users could replace the socket, the database or compiled code."""
-    found = path.stat()
-    if found.st_mode & 0o022 or found.st_uid not in (0, os.geteuid()):
-        raise SnsError(
-            f"{path} has mode {stat.S_IMODE(found.st_mode):04o} and owner {found.st_uid}; "
-            f"valid: it belongs to {user}, and nobody else may write there (chmod go-w)"
-        )
 
 
 def only_one(path: Path) -> Callable[[], None]:

@@ -5,7 +5,6 @@ which answers with the profiles that it plans with. The output is the same eithe
 """
 
 import os
-import pwd
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -96,16 +95,24 @@ def source(file: Path | None, config: Path) -> ProgramSource:
         return Loaded(KnownPrograms(programs, programs), missing, factors(file, config))
     if is_for_admins(config):
         return SchedulerPrograms(config)
+    from slurm_sns.cli.live import process
     from slurm_sns.config import load
 
     configuration = load(config)
     user = configuration.slurm.user
-    if not _runs_as(user):
+    if process.user_id(user) != os.geteuid():
         is_root = os.geteuid() == 0  # only root can become SlurmUser, so nobody else gets this hint
         return SchedulerPrograms(config, f"; {user} reads the store without it: sudo -u {user}" if is_root else "")
-    from slurm_sns.scheduler.answers.profiles import NO_PROFILE
+    needs("the store", CONTROLLER)
+    from slurm_sns.scheduler.answers.profiles import NO_PROFILE, KnownPrograms
+    from slurm_sns.scheduler.learning.learner import ServedProfiles
+    from slurm_sns.store.database import open_store
+    from slurm_sns.store.learning import StoredEvidence
 
-    return Loaded(known(configuration), NO_PROFILE, factors(file, config))
+    imported = store(configuration).load()
+    learning, _ = StoredEvidence(open_store(configuration.database_url)).load()
+    known = KnownPrograms(ServedProfiles().of(imported, learning.learnt), imported, learning)
+    return Loaded(known, NO_PROFILE, factors(file, config))
 
 
 def factors(file: Path | None, config: Path) -> tuple[float, ...]:
@@ -130,23 +137,6 @@ def program_of(source: ProgramSource, name: str) -> "Program":
     return found
 
 
-def known(configuration: "Config") -> "KnownPrograms":
-    """All that the store knows of programs, imported and learnt.
-
-    Raises:
-        BadInput: the caller is not SlurmUser.
-    """
-    needs("the store", CONTROLLER)
-    from slurm_sns.scheduler.answers.profiles import KnownPrograms
-    from slurm_sns.scheduler.learning.learner import ServedProfiles
-    from slurm_sns.store.database import open_store
-    from slurm_sns.store.learning import StoredEvidence
-
-    imported = store(configuration).load()
-    learning, _ = StoredEvidence(open_store(configuration.database_url)).load()
-    return KnownPrograms(ServedProfiles().of(imported, learning.learnt), imported, learning)
-
-
 def store(configuration: "Config") -> "StoredProfiles":
     """The profiles in the store.
 
@@ -161,10 +151,3 @@ def store(configuration: "Config") -> "StoredProfiles":
     process.require_slurm_user(configuration)
     process.make_directories(configuration)
     return StoredProfiles(open_store(configuration.database_url))
-
-
-def _runs_as(user: str) -> bool:
-    try:
-        return os.geteuid() == pwd.getpwnam(user).pw_uid
-    except KeyError:
-        return False

@@ -60,7 +60,11 @@ def explanation(answer: dict[str, Any], place_in_queue: str = "") -> Iterator[Re
         yield f"  {clock(each['at_s'])}  {what}{plain(each['reason'])}{times}"
     for told in (answer["considered"], answer["cycle"]):
         if told is not None:
-            yield from _explained(told)
+            yield ""
+            yield " ".join(map(plain, told["summary"]))
+            if told["considered"]:
+                yield _considered(told["heading"], told["considered"])
+            yield from map(plain, told["details"])
     if answer["cycle"] is None:
         return
     for name, why in sorted(answer["unavailable"].items()):
@@ -82,15 +86,6 @@ def _what_it_is(answer: dict[str, Any]) -> Iterator[str]:
     yield f"{label}: {state}"
     if reason:
         yield f"  {reason}"
-
-
-def _explained(told: dict[str, Any]) -> Iterator[RenderableType]:
-    """What a policy says of the job: sentences, what it considered as a table, and the sentences below it."""
-    yield ""
-    yield " ".join(map(plain, told["summary"]))
-    if told["considered"]:
-        yield _considered(told["heading"], told["considered"])
-    yield from map(plain, told["details"])
 
 
 def _considered(heading: str, rows: list[dict[str, Any]]) -> Table:

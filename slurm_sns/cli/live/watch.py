@@ -14,6 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from slurm_sns.cli.live.asking import WATCH_SECONDS
 from slurm_sns.cli.live.terminal import clock
 from slurm_sns.cli.termination import terminated_as_interrupted
 from slurm_sns.errors import BadInput, SnsError
@@ -28,9 +29,23 @@ class Look(NamedTuple):
     lines: Callable[[Any, float], Iterator[str]]
 
 
-def show_once(ask: Ask, look: Look, *, as_json: bool) -> None:
-    """Print the answer."""
-    console = _console()
+def show(ask: Ask, look: Look, seconds: float | None, *, watch: bool, as_json: bool) -> None:
+    """Print the answer; with `watch` every so many seconds, until Ctrl-C or SIGTERM, neither of which is an error.
+
+    Raises:
+        BadInput: the request was at fault, so that asking again would not help; or seconds without `watch`.
+    """
+    if seconds is not None and not watch:
+        raise BadInput(f"{seconds:g}: SECONDS goes with --watch")
+    console = Console(highlight=False)
+    if watch:
+        every_s = WATCH_SECONDS if seconds is None else seconds
+        with suppress(KeyboardInterrupt), terminated_as_interrupted():
+            if console.is_terminal and not as_json:
+                _in_place(console, ask, look, every_s)
+            else:
+                _in_lines(ask, look, every_s, as_json=as_json)
+        return
     answer = ask()
     if as_json:
         print(json.dumps(answer, indent=2))
@@ -38,20 +53,6 @@ def show_once(ask: Ask, look: Look, *, as_json: bool) -> None:
         console.print(look.page(answer, time.time(), console.width))
     else:
         print(*look.lines(answer, time.time()), sep="\n")
-
-
-def show_again(ask: Ask, look: Look, every_s: float, *, as_json: bool) -> None:
-    """Show the answer every `every_s` seconds until Ctrl-C or SIGTERM, neither of which is an error.
-
-    Raises:
-        BadInput: the request was at fault; asking again would not help.
-    """
-    console = _console()
-    with suppress(KeyboardInterrupt), terminated_as_interrupted():
-        if console.is_terminal and not as_json:
-            _in_place(console, ask, look, every_s)
-        else:
-            _in_lines(ask, look, every_s, as_json=as_json)
 
 
 def _in_place(console: Console, ask: Ask, look: Look, every_s: float) -> None:
@@ -94,7 +95,3 @@ def _try(ask: Ask, last: Any) -> tuple[Any, str]:
         raise
     except SnsError as problem:
         return last, " ".join(str(problem).split())
-
-
-def _console() -> Console:
-    return Console(highlight=False)
