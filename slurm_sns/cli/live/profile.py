@@ -137,7 +137,7 @@ def import_file(
 @app.command()
 def export(
     programs: Annotated[list[str] | None, typer.Argument(metavar="[PROGRAM]...", help="Names; none: all.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="A file; else standard output.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A file; else standard output.")] = None,
     config: options.Config = options.DEFAULT_CONFIG,
 ) -> None:
     """Write profiles as YAML, which `sns profile import` reads."""
@@ -163,7 +163,7 @@ def export(
 @app.command()
 def plot(
     program: Name,
-    out: Annotated[Path, typer.Option("--out", help="The figure, a .png or .svg file.")],
+    out: Annotated[Path, typer.Option(help="The figure, a .png or .svg file.")],
     alpha: Alpha = 0.9,
     file: FromFile = None,
     config: options.Config = options.DEFAULT_CONFIG,

@@ -11,8 +11,7 @@ from slurm_sns.cli import options
 
 def draft(
     partition: Annotated[
-        list[str] | None,
-        typer.Option("--partition", help="A partition to manage (repeatable); default: the default partition."),
+        list[str] | None, typer.Option(help="A partition to manage (repeatable); default: the default partition.")
     ] = None,
     llc_ways: Annotated[
         int, typer.Option(min=0, max=64, help="Last-level-cache ways of each node; 0: not managed.")

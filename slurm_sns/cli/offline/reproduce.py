@@ -27,12 +27,10 @@ TASK_MINUTES, TASK_GB = 60, 4
 def reproduce(
     name: Annotated[str, typer.Argument(metavar="NAME", help=", ".join(FOLDERS) + ".")],
     *,
-    out: Annotated[Path, typer.Option("--out", help="Directory for the page, the figures and CSV.")],
+    out: Annotated[Path, typer.Option(help="Directory for the page, the figures and CSV.")],
     seeds: Annotated[
         int | None,
-        typer.Option(
-            "--seeds", min=2, max=MOST_SEEDS, help="How many seeds.", show_default="30, dfrs: 100; 5 with --quick"
-        ),
+        typer.Option(min=2, max=MOST_SEEDS, help="How many seeds.", show_default="30, dfrs: 100; 5 with --quick"),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Run a smaller version in about a minute; its results are less certain.")
@@ -40,7 +38,6 @@ def reproduce(
     jobs: Annotated[
         int | None,
         typer.Option(
-            "--jobs",
             min=1,
             max=MOST_JOBS,
             help="Processes to run at a time; with --slurm, tasks of the array.",
@@ -52,26 +49,23 @@ def reproduce(
     ] = False,
     hours: Annotated[
         float | None,
-        typer.Option("--hours", min=0, help="Begin no run after so many hours and make the page of what is finished."),
+        typer.Option(min=0, help="Begin no run after so many hours and make the page of what is finished."),
     ] = None,
     runs: Annotated[
         Path | None,
-        typer.Option(
-            "--runs", help="Directory for the results of single runs; pages may share it.", show_default="OUT/runs"
-        ),
+        typer.Option(help="Directory for the results of single runs; pages may share it.", show_default="OUT/runs"),
     ] = None,
     slurm: Annotated[
         bool, typer.Option("--slurm", help="Run as a Slurm job array; all nodes must see the directory of the runs.")
     ] = False,
     partition: Annotated[
-        str | None, typer.Option("--partition", help="Partition of the array.", show_default="Slurm's default")
+        str | None, typer.Option(help="Partition of the array.", show_default="Slurm's default")
     ] = None,
     minutes: Annotated[
-        int | None,
-        typer.Option("--minutes", min=1, help="Time limit of a task, in minutes.", show_default=str(TASK_MINUTES)),
+        int | None, typer.Option(min=1, help="Time limit of a task, in minutes.", show_default=str(TASK_MINUTES))
     ] = None,
     memory_gb: Annotated[
-        int | None, typer.Option("--memory-gb", min=1, help="Memory of a task, in GB.", show_default=str(TASK_GB))
+        int | None, typer.Option(min=1, help="Memory of a task, in GB.", show_default=str(TASK_GB))
     ] = None,
     as_json: AsJson = False,
 ) -> None:

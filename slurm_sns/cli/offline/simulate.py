@@ -34,35 +34,24 @@ def simulate(
     nodes: Annotated[
         Path,
         typer.Option(
-            "--nodes",
             help="CSV with the header name,cores,mem_gb, optionally ways,bandwidth_gbps,closids; rescheduling needs "
-            "pool, too.",
+            "pool, too."
         ),
     ],
-    policy: Annotated[str, typer.Option("--policy", help=f"{', '.join(REGISTRY)}, or the name of one heuristic.")],
+    policy: Annotated[str, typer.Option(help=f"{', '.join(REGISTRY)}, or the name of one heuristic.")],
     interval: Annotated[
-        int | None,
-        typer.Option(
-            "--interval",
-            min=1,
-            help="Seconds between cycles.",
-            show_default=default_intervals(),
-        ),
+        int | None, typer.Option(min=1, help="Seconds between cycles.", show_default=default_intervals())
     ] = None,
-    load_factor: Annotated[
-        float, typer.Option("--load-factor", help="Multiplies arrival times; below 1 raises the load.")
-    ] = 1.0,
+    load_factor: Annotated[float, typer.Option(help="Multiplies arrival times; below 1 raises the load.")] = 1.0,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Replay only this many jobs, the first of the trace.")
+        int | None, typer.Option(min=1, help="Replay only this many jobs, the first of the trace.")
     ] = None,
     profiles: Annotated[
-        Path | None,
-        typer.Option("--profiles", help="The programs' profiles, a YAML file (ce, cs, sns, combined, fcfs, easy)."),
+        Path | None, typer.Option(help="The programs' profiles, a YAML file (ce, cs, sns, combined, fcfs, easy).")
     ] = None,
     progress: Annotated[
         str | None,
         typer.Option(
-            "--progress",
             help="How jobs advance: authors (the paper's model), or contention (neighbours slow them down).",
             show_default="authors",
         ),
@@ -70,7 +59,6 @@ def simulate(
     learn: Annotated[
         float | None,
         typer.Option(
-            "--learn",
             metavar="SPREAD",
             help="Begin without profiles and learn them from the runs (sns, combined). Each measurement differs from "
             "--profiles by a random error with this relative standard deviation, 0 to 1.",
@@ -86,7 +74,6 @@ def simulate(
     age_limit: Annotated[
         int | None,
         typer.Option(
-            "--age-limit",
             min=1,
             help="A job that has waited longer than this many seconds goes first, and capacity is withheld for it.",
             show_default="none, or that of --config",
@@ -95,20 +82,16 @@ def simulate(
     penalty: Annotated[
         int | None,
         typer.Option(
-            "--penalty",
             min=0,
             max=MOST_PENALTY_S,
             help="Seconds without progress after each resume and each move of a job (dfrs).",
             show_default="0",
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Seed of the measurement errors of --learn; nothing else is random.")
-    ] = 0,
-    out: Annotated[Path | None, typer.Option("--out", help="Directory for jobs.csv, cycles.csv, summary.json.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the measurement errors of --learn; nothing else is random.")] = 0,
+    out: Annotated[Path | None, typer.Option(help="Directory for jobs.csv, cycles.csv, summary.json.")] = None,
     config: Annotated[
-        Path | None,
-        typer.Option("--config", help="An sns.yaml with the projects' shares and defaults for options not given."),
+        Path | None, typer.Option(help="An sns.yaml with the projects' shares and defaults for options not given.")
     ] = None,
     as_json: AsJson = False,
     settings: Mapping[str, Any],

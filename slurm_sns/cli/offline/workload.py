@@ -45,30 +45,24 @@ def workload(
     *,
     scale: Annotated[
         float,
-        typer.Option(
-            "--scale", help="netbatch, idcp: fraction of the machines and jobs.", show_default=f"{DEFAULT_SCALE:g}"
-        ),
+        typer.Option(help="netbatch, idcp: fraction of the machines and jobs.", show_default=f"{DEFAULT_SCALE:g}"),
     ] = DEFAULT_SCALE,
     days: Annotated[
         float | None,
         typer.Option(
-            "--days",
             help=f"Days to generate. netbatch: at most the month of 30. idcp: at most {IDCP_MOST_DAYS}.",
             show_default=f"30 or {IDCP_DAYS}",
         ),
     ] = None,
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, max=MOST_JOBS, help="lublin: number of jobs.", show_default="1000"),
+        int | None, typer.Option(min=1, max=MOST_JOBS, help="lublin: number of jobs.", show_default="1000")
     ] = None,
     nodes: Annotated[
-        int | None,
-        typer.Option("--nodes", help="lublin: nodes of the machine, a power of two from 32.", show_default="128"),
+        int | None, typer.Option(help="lublin: nodes of the machine, a power of two from 32.", show_default="128")
     ] = None,
     load: Annotated[
         float | None,
         typer.Option(
-            "--load",
             help="lublin: offered load, sum(run * tasks) / (nodes * last submit), to which gaps are scaled.",
             show_default="the model's own gaps",
         ),
@@ -81,12 +75,9 @@ def workload(
             show_default="paper",
         ),
     ] = None,
-    log: Annotated[
-        Path | None, typer.Option("--log", help="hpc2n: the log, HPC2N-2002-2.2-cln.swf.gz of the archive.")
-    ] = None,
+    log: Annotated[Path | None, typer.Option(help="hpc2n: the log, HPC2N-2002-2.2-cln.swf.gz of the archive.")] = None,
     week: Annotated[
-        int | None,
-        typer.Option("--week", help="hpc2n: one week of the log's clock, from 1.", show_default="the whole log"),
+        int | None, typer.Option(help="hpc2n: one week of the log's clock, from 1.", show_default="the whole log")
     ] = None,
     no_memory_floor: Annotated[
         bool, typer.Option("--no-memory-floor", help="hpc2n: memory needs below 10 % stay as recorded.")
@@ -100,7 +91,6 @@ def workload(
     seed: Annotated[
         int,
         typer.Option(
-            "--seed",
             min=0,
             help="netbatch, lublin, idcp: seed of the jobs; it does not change the machines.",
             show_default=f"{DEFAULT_SEED}",
@@ -109,12 +99,11 @@ def workload(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
             help="FILE.swf (netbatch), FILE.csv (lublin, hpc2n) or either (idcp), also with .gz.",
             show_default="standard output",
         ),
     ] = None,
-    nodes_out: Annotated[Path | None, typer.Option("--nodes-out", help="FILE.csv to write the nodes to.")] = None,
+    nodes_out: Annotated[Path | None, typer.Option(help="FILE.csv to write the nodes to.")] = None,
 ) -> None:
     """Generate the jobs of a published workload, or convert a log, for `sns simulate`.
 
