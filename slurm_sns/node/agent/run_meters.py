@@ -35,17 +35,6 @@ class PointSum:
     gbps_seconds: float = 0.0
     gbps_sum: float = 0.0
 
-    def with_interval(self, rates: Rates) -> "PointSum":
-        """The sums with one more interval."""
-        seconds, ipc, gbps = rates.elapsed_s, rates.ipc, rates.bandwidth_gbps
-        return PointSum(
-            self.seconds + seconds,
-            self.ipc_seconds + (seconds if ipc is not None else 0.0),
-            self.ipc_sum + (ipc or 0.0) * seconds,
-            self.gbps_seconds + (seconds if gbps is not None else 0.0),
-            self.gbps_sum + (gbps or 0.0) * seconds,
-        )
-
 
 #: The sums by number of ways.
 Sums = Mapping[int, PointSum]
@@ -56,10 +45,18 @@ def with_interval(sums: Sums, ways: int, rates: Rates, *, measures_ipc: bool) ->
 
     `measures_ipc` is false on a node that counts no instructions: whether anything was executed is not known there.
     """
-    is_idle = rates.ipc is None and (measures_ipc or rates.bandwidth_gbps is None)
-    if rates.elapsed_s <= 0 or is_idle:
+    seconds, ipc, gbps = rates
+    if seconds <= 0 or (ipc is None and (measures_ipc or gbps is None)):
         return sums
-    return {**sums, ways: sums.get(ways, PointSum()).with_interval(rates)}
+    before = sums.get(ways, PointSum())
+    after = PointSum(
+        before.seconds + seconds,
+        before.ipc_seconds + (0.0 if ipc is None else seconds),
+        before.ipc_sum + (ipc or 0.0) * seconds,
+        before.gbps_seconds + (0.0 if gbps is None else seconds),
+        before.gbps_sum + (gbps or 0.0) * seconds,
+    )
+    return {**sums, ways: after}
 
 
 def points(sums: Sums) -> tuple[Point, ...]:

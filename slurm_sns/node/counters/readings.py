@@ -13,7 +13,7 @@ kernel reads them once a second and adds up (`mbm_overflow_count`, arch/x86/kern
 the width by CPUID since commit 0c4d5ba1b998). So a mbm file that goes back was reset.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -140,26 +140,27 @@ def bandwidth_between(
     before: Mapping[int, CacheTraffic], after: Mapping[int, CacheTraffic], elapsed_s: float
 ) -> float | None:
     """GB/s over all cache domains; None if one of them is unknown, or if there is none."""
-    if elapsed_s <= 0 or not after or before.keys() != after.keys():
+    if elapsed_s <= 0 or before.keys() != after.keys():
         return None
-    moved = [_moved(before[domain], after[domain], elapsed_s) for domain in after]
-    known = [each for each in moved if each is not None]
-    return sum(known) / elapsed_s / 1e9 if len(known) == len(moved) else None
+    return _gbps([_moved(before[domain], last, elapsed_s) for domain, last in after.items()], elapsed_s)
 
 
 def controllers_between(
     before: Mapping[str, ControllerCount], after: Mapping[str, ControllerCount], elapsed_s: float
 ) -> float | None:
     """GB/s of all memory controllers; None if one of them is unknown, or if there is none."""
-    if elapsed_s <= 0 or not after or before.keys() != after.keys():
+    if elapsed_s <= 0 or before.keys() != after.keys():
         return None
-    moved = 0.0
-    for name, last in after.items():
-        lines = scaled_advance(before[name].counted, last.counted)
-        if lines is None:
-            return None
-        moved += lines * last.bytes_per_count
-    return moved / elapsed_s / 1e9
+    counts = [
+        (scaled_advance(before[name].counted, last.counted), last.bytes_per_count) for name, last in after.items()
+    ]
+    return _gbps([None if count is None else count * size for count, size in counts], elapsed_s)
+
+
+def _gbps(moved: Sequence[float | None], elapsed_s: float) -> float | None:
+    """So many bytes together in so many seconds; None if one of them is unknown, or if there is none."""
+    known = [each for each in moved if each is not None]
+    return sum(known) / elapsed_s / 1e9 if moved and len(known) == len(moved) else None
 
 
 def _moved(before: CacheTraffic, after: CacheTraffic, elapsed_s: float) -> int | None:
