@@ -156,7 +156,7 @@ class Node:
     def run(self, jobs: int) -> None:
         """The jobs 1, 2, ... run there now: lay them out, and put that into force."""
         needs = [Need(job, WAYS, job, tuple(self._cores)) for job in range(1, jobs + 1)]
-        draws = {each.need.job_id: Draw(GBPS, self._cores) for each in needs}
+        draws = {each.job_id: Draw(GBPS, self._cores) for each in needs}
         found = shapes(self.machine, self.groups)
         self._planned = domain_layouts(self._planned.guaranteed(), needs, SHARED_WAYS, found)
         apply(self.groups, self.machine, self._planned.layouts, BandwidthNeeds(draws, PEAK_GBPS))
