@@ -33,10 +33,11 @@ from dataclasses import dataclass
 from functools import cache
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jinja2
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from slurm_sns.config import yaml_text
 from slurm_sns.errors import BadInput
@@ -44,8 +45,6 @@ from slurm_sns.sim.pages.judge import Claim, Draws, Quantity, found_of, joint, p
 
 FILE = "claims.yaml"
 _SUBJECT = yaml_text.Subject("page", "needed is at least seeds", "each page has one")
-#: An expression, or the value itself.
-Expression = str | int | float | bool | None
 #: What a block says for the claims in it.
 _TEXTS = ("group", "where", "text", "measure", "of")
 _VALUES = ("low", "high", "printed", "input", "difference")
@@ -54,6 +53,37 @@ _INHERITED = {*_TEXTS, *_VALUES, "reads"}
 _LANGUAGE = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701  Markdown, not HTML
 _LANGUAGE.globals |= {"percent_more": percent_more, "interval": found_of}
 _LANGUAGE.filters["fmt"] = format
+
+
+@cache
+def _expression(text: str) -> Callable[..., Any]:
+    return _LANGUAGE.compile_expression(text, undefined_to_none=False)
+
+
+@cache
+def _template(text: str) -> jinja2.Template:
+    return _LANGUAGE.from_string(text)
+
+
+def _readable(read: Callable[[str], object]) -> AfterValidator:
+    """Refuses a text whose syntax is wrong; what is no text is its own value."""
+
+    def require(value: Any) -> Any:
+        try:
+            if isinstance(value, str):
+                read(value)
+        except jinja2.TemplateSyntaxError as problem:
+            raise PydanticCustomError("syntax", "{problem}", {"problem": str(problem)}) from None
+        return value
+
+    return AfterValidator(require)
+
+
+Text = Annotated[str, _readable(_template)]
+#: An expression, or the value itself.
+Expression = Annotated[str | int | float | bool | None, _readable(_expression)]
+#: The lists of loops, by the names of their members.
+Loops = dict[str, Annotated[Any, _readable(_expression)]]
 
 
 class _Strict(BaseModel):
@@ -65,23 +95,23 @@ class WordReading(_Strict):
 
     low: Expression = None
     high: Expression = None
-    told: str = ""
+    told: Text = ""
     difference: Expression = False
 
 
 class ClaimEntry(_Strict):
     """A claim, a claim of several parts, or a block of claims."""
 
-    loops: dict[str, Any] = Field(default={}, alias="for")
+    loops: Loops = Field(default={}, alias="for")
     condition: Expression = Field(default=True, alias="if")
     claims: tuple["ClaimEntry", ...] = ()
     parts: tuple["ClaimEntry", ...] = ()
     use: str = ""
-    group: str = ""
-    where: str = ""
-    text: str = ""
-    measure: str = ""
-    of: str = ""
+    group: Text = ""
+    where: Text = ""
+    text: Text = ""
+    measure: Text = ""
+    of: Text = ""
     low: Expression = None
     high: Expression = None
     printed: Expression = None
@@ -97,7 +127,7 @@ class ClaimEntry(_Strict):
 class TableEntry(_Strict):
     """A table of data: a row for each round of its loops. `shown_only`: it is shown in the text, and no file."""
 
-    loops: dict[str, Any] = Field(default={}, alias="for")
+    loops: Loops = Field(default={}, alias="for")
     condition: Expression = Field(default=True, alias="if")
     columns: dict[str, Expression]
     shown_only: bool = False
@@ -261,60 +291,15 @@ def _text(template: str, scope: Mapping[str, Any]) -> str:
     return _template(template).render(scope)
 
 
-@cache
-def _expression(text: str) -> Callable[..., Any]:
-    return _LANGUAGE.compile_expression(text, undefined_to_none=False)
-
-
-@cache
-def _template(text: str) -> jinja2.Template:
-    return _LANGUAGE.from_string(text)
-
-
 def _read(file: Path) -> ClaimsFile:
     try:
         content, _ = yaml_text.read(file, _SUBJECT)
-        read = ClaimsFile.model_validate(content)
+        return ClaimsFile.model_validate(content)
     except ValidationError as problem:
         first = problem.errors()[0]
         raise BadInput(f"{file}, {_place(first['loc'])}: {first['msg']}") from None
-    for name, reading in read.readings.items():
-        _require_language(file, f"readings.{name}", [reading.told], [reading.low, reading.high, reading.difference])
-    for stem, table in read.tables.items():
-        values = [table.condition, *table.loops.values(), *table.columns.values()]
-        _require_language(file, f"tables.{stem}", [], values)
-    for name, entries in {"claims": read.claims, **read.families}.items():
-        _require_entries(file, name, entries)
-    return read
 
 
 def _place(where: Sequence[str | int]) -> str:
     """A place in a file, such as claims[3].low."""
     return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in where).lstrip(".")
-
-
-def _require_entries(file: Path, name: str, entries: Sequence[ClaimEntry]) -> None:
-    """Check the templates and expressions of entries, and of those in them."""
-    for number, entry in enumerate(entries):
-        here, said = f"{name}[{number}]", entry.said()
-        reads = said["reads"].values() if isinstance(said.get("reads"), dict) else ()
-        values = [*(said.get(key) for key in _VALUES), entry.condition, *entry.loops.values(), *reads]
-        _require_language(file, here, [said.get(key, "") for key in _TEXTS], values)
-        for key in ("claims", "parts"):
-            _require_entries(file, f"{here}.{key}", getattr(entry, key))
-
-
-def _require_language(file: Path, at: str, templates: Sequence[str], values: Sequence[Any]) -> None:
-    """Check that templates and expressions can be read.
-
-    Raises:
-        BadInput: one cannot.
-    """
-    try:
-        for text in templates:
-            _template(text)
-        for value in values:
-            if isinstance(value, str):
-                _expression(value)
-    except jinja2.TemplateSyntaxError as problem:
-        raise BadInput(f"{file}, {at}: {problem}") from None

@@ -137,10 +137,10 @@ def test_pages_use_the_same_claims_on_other_quantities(written):
         ("claim: []", "claim: Extra inputs are not permitted"),
         ("claims: [{text: a, low: [1]}]", "claims[0].low."),
         ("claims: [{text: a, text: b}]", "line 1: not valid YAML for a page: key 'text' is given twice; remove one"),
-        ("claims: [{text: '{{ a'}]", "claims[0]: unexpected end of template"),
-        ("claims: [{of: waits, claims: [{low: 1 +}]}]", "claims[0].claims[0]: unexpected 'end of template'"),
-        ("claims: [{for: {pool: 'a b'}, of: waits}]", "claims[0]: "),
-        ("readings: {near: {low: x /}}", "readings.near: unexpected 'end of template'"),
+        ("claims: [{text: '{{ a'}]", "claims[0].text: unexpected end of template"),
+        ("claims: [{of: waits, claims: [{low: 1 +}]}]", "claims[0].claims[0].low: unexpected 'end of template'"),
+        ("claims: [{for: {pool: 'a b'}, of: waits}]", "claims[0].for.pool: "),
+        ("readings: {near: {low: x /}}", "readings.near.low: unexpected 'end of template'"),
     ],
 )
 def test_a_wrong_file_is_one_line_with_the_file_and_the_entry(written, text, problem):
