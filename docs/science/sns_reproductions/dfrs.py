@@ -169,7 +169,8 @@ def results(
     Raises:
         SnsError: the folder cannot be read or written.
     """
-    return options.shared(folder, function, (each for of_workload in units for unit in of_workload for each in unit))
+    pieces = (each for of_workload in units for unit in of_workload for each in unit)
+    return options.results(folder, function, pieces, shared=True)
 
 
 # --- values

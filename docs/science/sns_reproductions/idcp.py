@@ -60,31 +60,37 @@ READINGS: Mapping[str, str] = {"all": ALL_JOBS, "suspended": SUSPENDED_JOBS}
 HALF_BURSTS = "half-bursts"
 #: With low-priority jobs half as long and twice as many.
 SHORT_JOBS = "short-jobs"
-#: What tests the pages' explanations: whether the machines are halved, and the jobs.
-_OTHER_JOBS: Mapping[str, tuple[bool, IdcpParameters]] = {
-    HALF_BURSTS: (True, replace(DEFAULTS, strong_height=DEFAULTS.strong_height / 2)),
-    SHORT_JOBS: (False, replace(DEFAULTS, low_run_min=DEFAULTS.low_run_min / 2)),
-}
-_PAPER = ReschedulingParameters()
+
+
+def _rule(**changed: Any) -> PoolVariant:
+    """The paper's rule, but for these parameters."""
+    return PoolVariant(ReschedulingParameters(**changed), "")
+
+
 #: What makes another replay without restarts, by the names of these replays.
-_OTHER_SITES: Mapping[str, ReschedulingParameters] = {
-    "availability": replace(_PAPER, virtual_pool=AVAILABILITY),
-    "freed": replace(_PAPER, suspended_memory=FREED),
-    "best-fit": replace(_PAPER, heuristic="best-fit-cores"),
-    "worse-fit": replace(_PAPER, heuristic="worse-fit-cores"),
-    "mix-fit": replace(_PAPER, heuristic="mix-fit"),
+_OTHER_SITES: Mapping[str, PoolVariant] = {
+    "": _rule(),
+    "half": _rule()._replace(halved=True),
+    # These two test the pages' explanations.
+    HALF_BURSTS: _rule()._replace(halved=True, workload=replace(DEFAULTS, strong_height=DEFAULTS.strong_height / 2)),
+    SHORT_JOBS: _rule()._replace(workload=replace(DEFAULTS, low_run_min=DEFAULTS.low_run_min / 2)),
+    "availability": _rule(virtual_pool=AVAILABILITY),
+    "freed": _rule(suspended_memory=FREED),
+    "best-fit": _rule(heuristic="best-fit-cores"),
+    "worse-fit": _rule(heuristic="worse-fit-cores"),
+    "mix-fit": _rule(heuristic="mix-fit"),
 }
 #: What changes restarts only. The windows are a sixth of the paper's and ten times as long.
-_OTHER_RESTARTS: Mapping[str, ReschedulingParameters] = {
-    "remaining": replace(_PAPER, elsewhere=REMAINING),
-    "recent": replace(_PAPER, run_times=RECENT),
-    "cost-600": replace(_PAPER, move_cost_s=600),
-    "cost-3600": replace(_PAPER, move_cost_s=3600),
-    "waiting-600": replace(_PAPER, waiting_check_s=600),
-    "keeps-work": replace(_PAPER, keeps_work=True),
-    "one-move": replace(_PAPER, max_moves=1),
-    "window-1000": replace(_PAPER, window_s=1000),
-    "window-60000": replace(_PAPER, window_s=60_000),
+_OTHER_RESTARTS: Mapping[str, PoolVariant] = {
+    "remaining": _rule(elsewhere=REMAINING),
+    "recent": _rule(run_times=RECENT),
+    "cost-600": _rule(move_cost_s=600),
+    "cost-3600": _rule(move_cost_s=3600),
+    "waiting-600": _rule(waiting_check_s=600),
+    "keeps-work": _rule(keeps_work=True),
+    "one-move": _rule(max_moves=1),
+    "window-1000": _rule(window_s=1000),
+    "window-60000": _rule(window_s=60_000),
 }
 
 
@@ -100,19 +106,13 @@ def without(change: str = "") -> str:
 
 def _variants() -> dict[str, PoolVariant]:
     found = {}
-    for change, changed, halved, workload in (
-        ("", _PAPER, False, DEFAULTS),
-        ("half", _PAPER, True, DEFAULTS),
-        *((change, _PAPER, *other) for change, other in _OTHER_JOBS.items()),
-        *((change, changed, False, DEFAULTS) for change, changed in _OTHER_SITES.items()),
-    ):
-        baseline = without(change)
-        found[baseline] = PoolVariant(replace(changed, restart=OFF), baseline, halved, workload)
+    for change, of in {**_OTHER_SITES, **_OTHER_RESTARTS}.items():
+        baseline = without(change if change in _OTHER_SITES else "")
+        if change in _OTHER_SITES:
+            found[baseline] = of._replace(baseline=baseline, parameters=replace(of.parameters, restart=OFF))
         for reading, averages in READINGS.items():
-            found[named(change, reading)] = PoolVariant(replace(changed, averages=averages), baseline, halved, workload)
-    for change, changed in _OTHER_RESTARTS.items():
-        for reading, averages in READINGS.items():
-            found[named(change, reading)] = PoolVariant(replace(changed, averages=averages), without())
+            rule = replace(of.parameters, averages=averages)
+            found[named(change, reading)] = of._replace(baseline=baseline, parameters=rule)
     return found
 
 
@@ -151,7 +151,7 @@ def results(options: Options, variants: Sequence[str]) -> dict[str, list[Found]]
     """
     scale = scale_of(options)
     seeds = [tuple((scale, seed, name) for name in variants) for seed in range(1, options.seeds + 1)]
-    found = options.shared(FOLDER, run, (piece for of_seed in seeds for piece in of_seed))
+    found = options.results(FOLDER, run, (piece for of_seed in seeds for piece in of_seed), shared=True)
     return {name: [found[of_seed[at]] for of_seed in seeds] for at, name in enumerate(variants)}
 
 

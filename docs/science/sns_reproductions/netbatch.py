@@ -4,8 +4,9 @@
 Policies are compared in pairs, by seed. The best rival of a policy is the one with the least mean over the seeds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +26,8 @@ from slurm_sns.sim.pages.judge import (
     worst,
 )
 from slurm_sns.sim.pages.page import DataTable
-from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, WAITS_S
+from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, WAITS_S
 from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, Run, Sweep
 
 #: One value for each seed.
@@ -216,6 +218,19 @@ def _differences(one: Mapping[str, Samples], other: Mapping[str, Samples]) -> di
 Waits = Mapping[tuple[str, Any], Mapping[str, Samples]]
 
 
+def waits_of(
+    options: Options, folder: str, compare: Callable[..., Any], varied: Sequence[Any], size: tuple[float, float]
+) -> dict[tuple[str, Any], dict[str, Samples]]:
+    """Of every pool the waits by what is varied; pieces are (pool, varied, seed, scale, days)."""
+    keys, seeds = list(product(varied, POOLS)), range(1, options.seeds + 1)
+    found = options.results(folder, compare, ((pool, of, seed, *size) for seed in seeds for of, pool in keys))
+    waits = {}
+    for of, pool in keys:
+        by_seed = [found[pool, of, seed, *size] for seed in seeds]
+        waits[pool, of] = {policy: np.array([each[policy] for each in by_seed]) for policy in by_seed[0]}
+    return waits
+
+
 def above(waits: Waits) -> dict[str, Quantity]:
     """By how many percent policies are above others. The names are: POOL VARIED: ONE above OTHER."""
     return {
@@ -278,6 +293,11 @@ class Shares:
         found = {f"{one} - {other}": won[one] - won[other] for one in won for other in won if one != other}
         ahead = {f"{one} - {NEXT_BEST}": won[one] - won[self.best(pool, one)] for one in won}
         return {**won, **found, **ahead}
+
+
+def by_member(members: Iterable[str], of_seeds: Sequence[Sequence[float]]) -> dict[str, Samples]:
+    """Samples by heuristic, from the numbers of all heuristics by seed."""
+    return dict(zip(members, np.array(of_seeds).T, strict=True))
 
 
 def points(shares: Iterable[Shares], buckets: Mapping[str, Mapping[str, Samples]] | None = None) -> dict[str, Quantity]:

@@ -1,6 +1,6 @@
 """The Max-Jobs paper's simulations over time: one replay for each pool, beta, policy and seed, each in its own file.
 
-All policies of a (pool, seed) replay the same jobs, so that they can be compared in pairs. `run_with_rows` also writes
+All policies of a (pool, seed) replay the same jobs, so that they can be compared in pairs. `run_sweeps` also writes
 the finished replays of a page as one compressed file beside it, from which a later run goes on: one JSON object a line
 with the sweep's name, the run's name, the run, and a digest of the generator's jobs and machines. The folder of single
 runs is not part of the project; this file is. Rows of another generator do not count.
@@ -12,9 +12,10 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import AUTHORS_PORTFOLIO, PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.sim.pages.running import Options, ReportProgress, Workers, forget, keep, no_report
+from slurm_sns.sim.pages.running import Options, keep
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.results.metrics import measure
 from slurm_sns.sim.traces.files import TraceFile
@@ -157,37 +158,39 @@ def full_size(options: Options, **of: Any) -> Sweep:
     return Sweep(options.folder, options.seeds, scale=scale, days=days, **of)
 
 
-def run_sweeps(
-    sweeps: Sequence[Sweep],
-    workers: Workers,
-    *,
-    resume: bool,
-    until_s: float | None = None,
-    report: ReportProgress = no_report,
-) -> None:
-    """Run what is missing of several sweeps: the highest load first, and within a load all runs of a seed together.
+def run_sweeps(options: Options, sweeps: Sequence[Sweep]) -> None:
+    """Run what is missing of several sweeps, and write the finished runs as rows beside the page.
 
-    So a run that is stopped has whole seeds of everything. After `until_s` (Unix seconds) no pool is begun. Without
-    `resume` earlier runs are removed first.
+    The highest load goes first, and within a load all runs of a seed together: a run that is stopped has whole seeds of
+    everything. With --resume the rows of an earlier page count as done, without it earlier runs are removed. After
+    `until_s` no pool is begun.
 
     Raises:
-        SnsError: the folder cannot be written.
+        BadInput: the file of rows is not one of ours.
+        SnsError: a folder or a file cannot be read or written.
     """
-    pieces = sorted((piece for sweep in sweeps for piece in sweep.pieces()), key=_urgency)
+    if options.resume:
+        restore(options.out / ROWS, sweeps)
+    pieces = sorted((piece for sweep in sweeps for piece in sweep.pieces()), key=itemgetter(2, 3))
     try:
         for sweep in sweeps:
             sweep.runs.mkdir(parents=True, exist_ok=True)
-            if not resume:
-                forget(sweep.runs)
-        workers(_RunPool(until_s), [piece for piece in pieces if piece[0].missing(*piece[1:])], report)
+            for old in () if options.resume else sweep.runs.glob("*.json"):
+                old.unlink()
+        missing = [piece for piece in pieces if piece[0].missing(*piece[1:])]
+        options.workers(partial(_run_pool, options.until_s), missing, options.report)
     except OSError as problem:
         raise SnsError(f"{sweeps[0].folder} cannot be written: {problem.strerror}") from None
+    finally:  # also of a run that is stopped
+        _write(options.out / ROWS, lines_of(sweeps))
 
 
-def _urgency(piece: SweepPiece) -> tuple[float, int]:
-    """The highest load first, within a load the seeds in their order."""
-    _, _, beta, seed = piece
-    return beta, seed
+def generated(
+    pool: NetBatchPool, beta: float, *, scale: float, seed: int, days: float
+) -> tuple[NodeArrays, TraceArrays]:
+    """The machines of a pool, and its jobs."""
+    nodes = pool.nodes(scale)
+    return nodes, records_of(generate(pool, scale=scale, seed=seed, days=days), nodes, beta)
 
 
 def records_of(parts: Iterable[SubmittedJobs], pool: NodeArrays, beta: float) -> TraceArrays:
@@ -205,24 +208,13 @@ def records_of(parts: Iterable[SubmittedJobs], pool: NodeArrays, beta: float) ->
     return builder.records("the generated workload")
 
 
-@dataclass(frozen=True)
-class _RunPool:
+def _run_pool(until_s: float | None, piece: SweepPiece) -> None:
     """Run every missing policy of one pool, beta and seed, unless it is later than `until_s`."""
-
-    until_s: float | None
-
-    def __call__(self, piece: SweepPiece) -> None:
-        if self.until_s is None or time.time() < self.until_s:
-            _run_pool(piece)
-
-
-def _run_pool(piece: SweepPiece) -> None:
-    """Run every missing policy of one pool, beta and seed."""
+    if until_s is not None and time.time() >= until_s:
+        return
     sweep, name, beta, seed = piece
-    generated = sweep.pool(name)
-    pool = generated.nodes(sweep.scale)
-    records = records_of(
-        generate(generated, scale=sweep.scale, seed=seed, days=sweep.days), pool, sweep.beta_of(name, beta)
+    pool, records = generated(
+        sweep.pool(name), sweep.beta_of(name, beta), scale=sweep.scale, seed=seed, days=sweep.days
     )
     for policy in sweep.missing(name, beta, seed):
         began = time.perf_counter()
@@ -252,21 +244,6 @@ def workload_digest() -> str:
             for column in part:
                 digest.update(column.tobytes())
     return digest.hexdigest()[:DIGITS]
-
-
-def run_with_rows(options: Options, sweeps: Sequence[Sweep]) -> None:
-    """Run what is missing of the sweeps; with `resume` the rows of an earlier page count as done.
-
-    Raises:
-        BadInput: the file of rows is not one of ours.
-        SnsError: a folder or a file cannot be read or written.
-    """
-    if options.resume:
-        restore(options.out / ROWS, sweeps)
-    try:
-        run_sweeps(sweeps, options.workers, resume=options.resume, until_s=options.until_s, report=options.report)
-    finally:  # also of a run that is stopped
-        _write(options.out / ROWS, lines_of(sweeps))
 
 
 def _write(file: Path, lines: Sequence[str]) -> None:

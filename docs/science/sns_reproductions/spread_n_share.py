@@ -13,7 +13,6 @@ Source: Spread-n-Share (SC'19), section 6.2; SSparser.py of Uberun, the prototyp
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION, Spreading
 from slurm_sns.sim.engine.disciplines import TEXT, queue_depth_of, simulation_of
 from slurm_sns.sim.engine.prototype_scales import PROTOTYPE_SCALES, prototype_alternatives
 from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, CS, SNS, policy_of, progress_of
-from slurm_sns.sim.pages.judge import Draws, Quantity, drawn, found_of
+from slurm_sns.sim.pages.judge import Draws, drawn, found_of
 from slurm_sns.sim.pages.page import DataTable
 from slurm_sns.sim.progress.phased import Phases
 from slurm_sns.sim.progress.progress import PlacedRun
@@ -300,21 +299,10 @@ def drawn_in_halves(draws: Column) -> Draws:
     return drawn(draws, (draws[:half], draws[half:]))
 
 
-# --- quantities and tables
+# --- tables
 
 #: By policy or variant, then by measure: one value for each seed.
 Columns = Mapping[str, Mapping[str, Column]]
-
-
-def quantities(columns: Columns) -> dict[str, Quantity]:
-    """*NAME MEASURE*, and *ONE - OTHER MEASURE*, which compares in pairs."""
-    found: dict[str, Quantity] = {
-        f"{name} {what}": values for name, of in columns.items() for what, values in of.items()
-    }
-    for one, other in permutations(columns, 2):
-        for what in columns[one].keys() & columns[other].keys():
-            found[f"{one} - {other} {what}"] = columns[one][what] - columns[other][what]
-    return found
 
 
 def table(stem: str, first: str, columns: Columns, measures: Mapping[str, str]) -> DataTable:

@@ -3,9 +3,10 @@
 Each figure is saved twice: as SVG, where the same numbers give the same bytes, and as a small PNG for the page.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -15,7 +16,7 @@ from matplotlib.ticker import LogLocator
 from numpy.typing import ArrayLike, NDArray
 
 from slurm_sns.errors import SnsError
-from slurm_sns.sim.pages.judge import Interval
+from slurm_sns.sim.pages.judge import Interval, Quantity, found_of
 
 DOTS_PER_INCH = 90
 PANEL_INCHES = (3.9, 2.9)
@@ -27,6 +28,8 @@ LEGEND_COLUMNS = 4
 
 #: Legend -> (x, value with its interval).
 Series = Mapping[str, Sequence[tuple[float, Interval]]]
+#: What is drawn in a panel.
+Panel = TypeVar("Panel")
 
 
 class Block(NamedTuple):
@@ -43,20 +46,17 @@ def lines(
     folder: Path, stem: str, panels: Mapping[str, Series], labels: tuple[str, str], *, logarithmic: bool = False
 ) -> None:
     """Lines with error bars, one panel for each entry."""
-    figure, axes = _panels(len(panels))
-    for axis, (title, series) in zip(axes, panels.items(), strict=True):
-        for at, (name, points) in enumerate(series.items()):
-            _draw_line(axis, at, name, points)
-        if logarithmic:
-            axis.loglog()
-            sizes = sorted({x for points in series.values() for x, _ in points})
-            axis.set_xticks(sizes, [f"{size:,g}" if size < 1e6 else f"{size / 1e6:g} M" for size in sizes])
-            axis.minorticks_off()
-            axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axis.yaxis.set_major_formatter("{x:g}")
-        _label(axis, title, labels)
-    axes[0].legend(fontsize="x-small")
-    _save(figure, folder, stem)
+    with _figure_of(folder, stem, panels, labels) as (_, axes):
+        for axis, series in axes:
+            _draw_lines(axis, series)
+            if logarithmic:
+                axis.loglog()
+                sizes = sorted({x for points in series.values() for x, _ in points})
+                axis.set_xticks(sizes, [f"{size:,g}" if size < 1e6 else f"{size / 1e6:g} M" for size in sizes])
+                axis.minorticks_off()
+                axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.yaxis.set_major_formatter("{x:g}")
+        axes[0][0].legend(fontsize="x-small")
 
 
 def logarithmic_lines(
@@ -66,32 +66,31 @@ def logarithmic_lines(
 
     `ticks` are the multiples of the powers of ten that are labelled: more than one for values of few decades.
     """
-    figure, axes = _panels(len(panels))
-    for axis, (title, series) in zip(axes, panels.items(), strict=True):
-        for at, (name, points) in enumerate(series.items()):
-            _draw_line(axis, at, name, points)
-        axis.set_yscale("log")
-        if len(ticks) > 1:
-            axis.minorticks_off()
-            axis.yaxis.set_major_locator(LogLocator(subs=ticks))
-        axis.yaxis.set_major_formatter("{x:g}")
-        _label(axis, title, labels)
-    drawn, names = axes[0].get_legend_handles_labels()
-    figure.legend(drawn, names, loc="outside lower center", ncols=LEGEND_COLUMNS, fontsize="x-small")
-    _save(figure, folder, stem)
+    with _figure_of(folder, stem, panels, labels) as (figure, axes):
+        for axis, series in axes:
+            _draw_lines(axis, series)
+            axis.set_yscale("log")
+            if len(ticks) > 1:
+                axis.minorticks_off()
+                axis.yaxis.set_major_locator(LogLocator(subs=ticks))
+            axis.yaxis.set_major_formatter("{x:g}")
+        drawn, names = axes[0][0].get_legend_handles_labels()
+        figure.legend(drawn, names, loc="outside lower center", ncols=LEGEND_COLUMNS, fontsize="x-small")
 
 
-def bars(folder: Path, stem: str, groups: Mapping[str, Mapping[str, Interval]], labels: tuple[str, str]) -> None:
+def bars(folder: Path, stem: str, groups: Mapping[str, Mapping[str, Quantity]], labels: tuple[str, str]) -> None:
     """Groups of bars with error bars: legend -> group -> value."""
-    figure = _figure(1, 2)
+    figure = Figure(figsize=(2 * PANEL_INCHES[0], PANEL_INCHES[1]), layout="constrained")
     axis = figure.subplots()
     names = list(next(iter(groups.values())))
     width = 0.8 / len(groups)
     for at, (legend, values) in enumerate(groups.items()):
-        means = [values[name].mean for name in names]
-        spread = [[v.mean - v.low for v in values.values()], [v.high - v.mean for v in values.values()]]
+        found = [found_of(values[name]) for name in names]
         places = [place + (at - (len(groups) - 1) / 2) * width for place in range(len(names))]
-        axis.bar(places, means, width, yerr=spread, label=legend, color=COLOURS[at], error_kw={"linewidth": 0.8})
+        means = [value.mean for value in found]
+        axis.bar(
+            places, means, width, yerr=_spread(found), label=legend, color=COLOURS[at], error_kw={"linewidth": 0.8}
+        )
     axis.set_xticks(range(len(names)), names)
     _label(axis, "", labels)
     axis.legend(fontsize="x-small", loc="upper left", bbox_to_anchor=(1, 1))
@@ -100,13 +99,11 @@ def bars(folder: Path, stem: str, groups: Mapping[str, Mapping[str, Interval]], 
 
 def courses(folder: Path, stem: str, panels: Mapping[str, Sequence[float]], labels: tuple[str, str]) -> None:
     """One thin line in each panel, all with the same axis of values."""
-    figure, axes = _panels(len(panels))
     top = 1.05 * max(max(values) for values in panels.values())
-    for axis, (title, values) in zip(axes, panels.items(), strict=True):
-        axis.plot(values, linewidth=0.5, color=COLOURS[0])
-        axis.set_ylim(0, top)
-        _label(axis, title, labels)
-    _save(figure, folder, stem)
+    with _figure_of(folder, stem, panels, labels) as (_, axes):
+        for axis, values in axes:
+            axis.plot(values, linewidth=0.5, color=COLOURS[0])
+            axis.set_ylim(0, top)
 
 
 def curves(
@@ -118,21 +115,12 @@ def curves(
     joined: bool = True,
 ) -> None:
     """Plain lines, or points: panel -> legend -> (x, y)."""
-    figure, axes = _panels(len(panels))
-    for axis, (title, series) in zip(axes, panels.items(), strict=True):
-        for at, (name, (across, up)) in enumerate(series.items()):
-            axis.plot(
-                across,
-                up,
-                label=name,
-                color=COLOURS[at],
-                marker=MARKERS[at],
-                markersize=3,
-                linewidth=1 if joined else 0,
-            )
-        _label(axis, title, labels)
-    axes[0].legend(fontsize="x-small")
-    _save(figure, folder, stem)
+    with _figure_of(folder, stem, panels, labels) as (_, axes):
+        for axis, series in axes:
+            for at, (name, (across, up)) in enumerate(series.items()):
+                look = {"color": COLOURS[at], "marker": MARKERS[at], "linewidth": 1 if joined else 0}
+                axis.plot(across, up, label=name, markersize=3, **look)
+        axes[0][0].legend(fontsize="x-small")
 
 
 def fields(
@@ -175,36 +163,42 @@ def grids(folder: Path, stem: str, rows: Mapping[str, Mapping[str, Sequence[Bloc
     _save(figure, folder, stem)
 
 
-def _draw_line(axis: Any, at: int, name: str, points: Sequence[tuple[float, Interval]]) -> None:
-    """One line with error bars, in the colour number `at`."""
-    spread = [
-        [value.mean - value.low for _, value in points],
-        [value.high - value.mean for _, value in points],
-    ]
-    axis.errorbar(
-        [x for x, _ in points],
-        [value.mean for _, value in points],
-        yerr=spread,
-        label=name,
-        color=LINE_COLOURS[at],
-        marker=MARKERS[at],
-        markersize=3,
-        linewidth=1,
-        capsize=2,
-    )
+def _draw_lines(axis: Any, series: Series) -> None:
+    """Lines with error bars."""
+    for at, (name, points) in enumerate(series.items()):
+        values = [value for _, value in points]
+        axis.errorbar(
+            [x for x, _ in points],
+            [value.mean for value in values],
+            yerr=_spread(values),
+            label=name,
+            color=LINE_COLOURS[at],
+            marker=MARKERS[at],
+            markersize=3,
+            linewidth=1,
+            capsize=2,
+        )
 
 
-def _figure(rows: int, columns: int) -> Figure:
-    return Figure(figsize=(PANEL_INCHES[0] * columns, PANEL_INCHES[1] * rows), layout="constrained")
+def _spread(values: Sequence[Interval]) -> list[list[float]]:
+    """How far the intervals reach below and above their means."""
+    return [[value.mean - value.low for value in values], [value.high - value.mean for value in values]]
 
 
-def _panels(count: int) -> tuple[Figure, list[Any]]:
-    rows, columns = (count + 1) // 2, min(count, 2)
-    figure = _figure(rows, columns)
+@contextmanager
+def _figure_of(
+    folder: Path, stem: str, panels: Mapping[str, Panel], labels: tuple[str, str]
+) -> Iterator[tuple[Figure, list[tuple[Any, Panel]]]]:
+    """A figure of two columns, and the axes of each panel with what is to be drawn there; it is labelled and saved."""
+    rows, columns = (len(panels) + 1) // 2, min(len(panels), 2)
+    figure = Figure(figsize=(PANEL_INCHES[0] * columns, PANEL_INCHES[1] * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axis in axes[count:]:
+    for axis in axes[len(panels) :]:
         axis.set_axis_off()
-    return figure, list(axes[:count])
+    yield figure, list(zip(axes, panels.values(), strict=False))
+    for axis, title in zip(axes, panels, strict=False):
+        _label(axis, title, labels)
+    _save(figure, folder, stem)
 
 
 def _label(axis: Any, title: str, labels: tuple[str, str]) -> None:

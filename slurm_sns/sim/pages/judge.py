@@ -20,8 +20,9 @@ limited number of sequences: where the draws of each half of them do not agree w
 *Identical.* Two policies that gave the same result with every seed say nothing about their difference.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from math import inf, isfinite, sqrt
 
 import numpy as np
@@ -53,6 +54,9 @@ class Interval:
     mean: float
     low: float
     high: float
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.mean, self.low, self.high))
 
     def __str__(self) -> str:
         return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
@@ -97,6 +101,15 @@ def drawn(draws: ArrayLike, halves: Sequence[NDArray[np.float64]] = ()) -> Draws
     """Our draws of a number, and those of each half of the sequences by itself."""
     values = np.asarray(draws, dtype=np.float64)
     return Draws(float(values.mean()), *_middle(values), values, halves)
+
+
+def in_pairs(columns: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> dict[str, Quantity]:
+    """Samples by variant and measure as *VARIANT MEASURE*, and *ONE - OTHER MEASURE*, which compares seed by seed."""
+    found: dict[str, Quantity] = {f"{name} {what}": each for name, of in columns.items() for what, each in of.items()}
+    for one, other in permutations(columns, 2):
+        for what in columns[one].keys() & columns[other].keys():
+            found[f"{one} - {other} {what}"] = columns[one][what] - columns[other][what]
+    return found
 
 
 def t_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:

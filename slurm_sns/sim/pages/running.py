@@ -84,6 +84,8 @@ def _end_with_parent() -> None:
 
 #: The identity of a piece of work; its result's file is named after it.
 Piece = tuple[str | int | float, ...]
+#: KeptPiece of one kind.
+KeptPiece = TypeVar("KeptPiece", bound=Piece)
 
 
 def keep(path: Path, result: Any) -> None:
@@ -108,29 +110,6 @@ class KeptFunction:
         """Do one piece of work and keep its result."""
         keep(self.path(piece), self.function(piece))
 
-    def results(
-        self, pieces: Sequence[Piece], workers: Workers, *, resume: bool, report: ReportProgress = no_report
-    ) -> list[Any]:
-        """The results in the order of the pieces; with `resume` the kept results of an earlier run are reused.
-
-        Raises:
-            SnsError: the folder cannot be read or written.
-        """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            if not resume:
-                forget(self.folder)
-            workers(self, [piece for piece in pieces if not self.path(piece).is_file()], report)
-            return [json.loads(self.path(piece).read_text(encoding="utf-8")) for piece in pieces]
-        except OSError as problem:
-            raise SnsError(f"{self.folder} cannot be written: {problem.strerror}") from None
-
-
-def forget(folder: Path) -> None:
-    """Remove the results of an earlier run."""
-    for old in folder.glob("*.json"):
-        old.unlink()
-
 
 @dataclass(frozen=True)
 class Options:
@@ -154,28 +133,27 @@ class Options:
         """Where the results of single runs are kept; absolute, since other machines may write there."""
         return (self.runs or self.out / "runs").absolute()
 
-    def results(self, name: str, function: Callable[[Any], Any], pieces: Sequence[Piece]) -> list[Any]:
-        """The function's result for each piece, kept in the folder `name`."""
-        keeping = KeptFunction(function, self.folder / name)
-        return keeping.results(pieces, self.workers, resume=self.resume, report=self.report)
+    def results(
+        self, name: str, function: Callable[[Any], Any], pieces: Iterable[KeptPiece], *, shared: bool = False
+    ) -> dict[KeptPiece, Any]:
+        """The function's result by piece, kept in the folder `name`; with --resume kept ones are reused.
 
-    def shared(self, name: str, function: Callable[[Any], Any], pieces: Iterable[Piece]) -> dict[Piece, Any]:
-        """The function's result by piece, kept in the folder `name` of several pages.
-
-        A page without --resume repeats its own pieces only, and leaves those of the other pages as they are.
+        Without --resume what the folder has is removed. Of a folder that pages have in common (`shared`) only the
+        results of these pieces are.
 
         Raises:
             SnsError: the folder cannot be read or written.
         """
-        asked, keeping = list(pieces), KeptFunction(function, self.folder / name)
-        if not self.resume:
-            try:
-                for piece in asked:
-                    keeping.path(piece).unlink(missing_ok=True)
-            except OSError as problem:
-                raise SnsError(f"{keeping.folder} cannot be written: {problem.strerror}") from None
-        found = keeping.results(asked, self.workers, resume=True, report=self.report)
-        return dict(zip(asked, found, strict=True))
+        asked, keeping = list(dict.fromkeys(pieces)), KeptFunction(function, self.folder / name)
+        try:
+            keeping.folder.mkdir(parents=True, exist_ok=True)
+            if not self.resume:
+                for old in map(keeping.path, asked) if shared else keeping.folder.glob("*.json"):
+                    old.unlink(missing_ok=True)
+            self.workers(keeping, [piece for piece in asked if not keeping.path(piece).is_file()], self.report)
+            return {piece: json.loads(keeping.path(piece).read_text(encoding="utf-8")) for piece in asked}
+        except OSError as problem:
+            raise SnsError(f"{keeping.folder} cannot be written: {problem.strerror}") from None
 
 
 def shared_file(*parts: str) -> Path:

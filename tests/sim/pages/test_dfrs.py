@@ -369,7 +369,7 @@ def test_what_the_figure_does_not_show_is_not_said(tmp_path):
         table = {name: np.full((3, 2), 5.0) for name in (*NINE, *VARIANTS)}
         table |= {GREEDY: np.full((3, 2), 50.0), "easy": np.full((3, 2), easy)}
         found = load.measured(LOAD.content.data, table, table, (0.1, 0.9))
-        fields = {"loads": (0.1, 0.9), "algorithms": list(table), "preempting_best_pct": 50.0}
+        fields = {"factors": {}, "loads": (0.1, 0.9), "algorithms": list(table), "preempting_best_pct": 50.0}
         write(tmp_path, LOAD, PageResults(found, fields=fields, seeds=3))
         return (tmp_path / "README.md").read_text()
 

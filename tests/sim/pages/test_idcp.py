@@ -101,7 +101,8 @@ def test_no_claim_holds_if_restarts_change_nothing_but_that_high_priority_jobs_d
 
 
 def test_the_inputs_are_the_printed_column_without_restarts_beside_ours(as_printed):
-    rows = tables.inputs(TABLES.content.data, as_printed)
+    content = TABLES.content.model_copy(update={"tables": {"inputs": TABLES.content.tables["inputs"]}})
+    rows = replace(TABLES, content=content).rows(content.data | {"samples": as_printed})["inputs"]
     assert [row[1] for row in rows] == [36_459, 97.3, 1432.6, 1824.6, 840_552, 305.6, 4.3, 42.3]
     assert [row[2].mean for row in rows] == pytest.approx([row[1] for row in rows])
 
@@ -281,7 +282,7 @@ def test_sentences_have_the_numbers_of_this_run_and_what_it_does_not_show_is_not
 
     def page(**changed: float) -> str:
         of = variants | {"off": variants["off"] | samples(**changed)}
-        results = tables.results_of(options(tmp_path, tmp_path), TABLES.content.data, of)
+        results = tables.results_of(options(tmp_path, tmp_path), of)
         write(tmp_path, TABLES, results)
         return (tmp_path / "README.md").read_text()
 

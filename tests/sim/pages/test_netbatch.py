@@ -53,7 +53,6 @@ from sns_reproductions.netbatch_sweeps import (
     records_of,
     restore,
     run_sweeps,
-    run_with_rows,
     workload_digest,
 )
 from sns_reproductions.netbatch_traces import run as traces
@@ -104,7 +103,7 @@ def test_policies_with_the_same_schedules_neither_meet_nor_miss_a_claim_on_their
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
     sweep = Sweep(tmp_path_factory.mktemp("runs"), seeds=2, scale=0.005, days=0.5, betas=(0.8, 0.58))
-    run_sweeps([sweep], WorkerProcesses(1), resume=False)
+    run_sweeps(Options(sweep.folder, workers=WorkerProcesses(1)), [sweep])
     return sweep
 
 
@@ -125,14 +124,15 @@ def test_policies_of_one_seed_saw_the_same_load_and_a_smaller_beta_raises_it(swe
     assert (values(sweep, 0.8, "mix-fit") < loads["mix-fit"]).all()
 
 
-def test_a_resumed_sweep_runs_only_what_is_missing_and_gets_the_same(sweep):
+def test_a_resumed_sweep_runs_only_what_is_missing_and_gets_the_same(sweep, tmp_path):
     path = sweep.path("C", 0.8, "max-jobs", 2)
     before = {each: each.stat().st_mtime_ns for each in sweep.runs.glob("*.json")}
     kept = {**json.loads(path.read_text()), "wall_s": 0}
     path.unlink()
     assert [sweep.complete(0.8, pool) for pool in POOLS] == [2, 2, 1, 2]
     told = []
-    run_sweeps([sweep], WorkerProcesses(1), resume=True, report=lambda done, total: told.append((done, total)))
+    options = Options(tmp_path, workers=WorkerProcesses(1), resume=True, report=lambda *counts: told.append(counts))
+    run_sweeps(options, [sweep])
     assert {**json.loads(path.read_text()), "wall_s": 0} == kept
     assert told == [(0, 1), (1, 1)]
     assert {each for each in before if each.stat().st_mtime_ns != before[each]} == {path}
@@ -499,7 +499,7 @@ def test_the_full_size_is_four_days_of_all_machines_at_the_papers_betas_and_at_t
 def test_pages_of_the_full_size_and_of_its_wins_rest_on_pools_with_two_complete_seeds(tmp_path):
     options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
     sweeps = tiny(full.sweeps_of(options))
-    run_sweeps(list(sweeps.values()), options.workers, resume=False)
+    run_sweeps(options, list(sweeps.values()))
     sweeps[full.PAPER].path("C", 0.58, "mix-fit", 2).unlink()
 
     papers, equal = finished(sweeps).values()
@@ -524,7 +524,7 @@ def test_pages_of_the_full_size_and_of_its_wins_rest_on_pools_with_two_complete_
 def test_the_page_of_wins_needs_no_runs_but_those_of_max_jobs(tmp_path):
     options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
     sweeps = tiny(wins.sweeps_of(options))
-    run_sweeps(list(sweeps.values()), options.workers, resume=False)
+    run_sweeps(options, list(sweeps.values()))
     results = wins.results_of(options, list(finished(sweeps).values()), dict.fromkeys(POOLS, won(50.0)))
     claims = judged("wins", results)
     assert len(claims) > 0
@@ -557,7 +557,7 @@ def test_the_page_of_cycles_judges_what_is_finished_and_says_on_how_many_seeds(t
     one, two = depth.Cell(1000, 1), depth.Cell(None, 20)
     grid = tiny({cell: depth.sweeps_of(options)[cell] for cell in (one, two)})
     small = {two: replace(depth.small_sweeps_of(options)[two], scale=0.001, days=0.2)}
-    run_sweeps([*grid.values(), *small.values()], options.workers, resume=False)
+    run_sweeps(options, [*grid.values(), *small.values()])
     rest, last = grid[one].pools[:-1], grid[one].pools[-1]
     grid[one].path(last, 0.58, "mix-fit", 2).unlink()
 
@@ -577,7 +577,7 @@ def test_depths_that_the_queue_never_reaches_are_one_kind_of_cycle_and_compared_
     kinds = (depth.Cell(20_000, None), depth.Cell(None, None))
     grid = tiny({cell: depth.sweeps_of(options)[cell] for cell in kinds})
     small = {cell: replace(depth.small_sweeps_of(options)[cell], scale=0.001, days=0.2) for cell in kinds}
-    run_sweeps([*grid.values(), *small.values()], options.workers, resume=False)
+    run_sweeps(options, [*grid.values(), *small.values()])
 
     claims = write(options.out, PAGES["depth"], depth.results_of(grid, small))
 
@@ -600,7 +600,7 @@ def test_a_page_without_finished_runs_says_so(tmp_path):
 
 def test_after_the_last_moment_no_pool_is_begun(tmp_path):
     late = Sweep(tmp_path, 2, scale=0.005, days=0.2)
-    run_sweeps([late], WorkerProcesses(1), resume=False, until_s=time.time() - 1)
+    run_sweeps(Options(tmp_path, workers=WorkerProcesses(1), until_s=time.time() - 1), [late])
     assert list(late.runs.glob("*.json")) == []
 
 
@@ -611,7 +611,7 @@ def test_whole_seeds_of_all_sweeps_come_before_the_next_seed(tmp_path):
         begun.extend((sweep.queue_depth, pool, seed) for sweep, pool, beta, seed in pieces)
 
     sweeps = [Sweep(tmp_path, 2, betas=(0.58,), pools=("A", "B"), queue_depth=looked) for looked in (10, 20)]
-    run_sweeps(sweeps, note, resume=False)
+    run_sweeps(Options(tmp_path, workers=note), sweeps)
     assert begun == [(looked, pool, seed) for seed in (1, 2) for looked in (10, 20) for pool in "AB"]
 
 
@@ -625,13 +625,13 @@ def test_a_later_run_goes_on_from_the_rows_beside_the_page(tmp_path):
         )
 
     first, second = options("one", False), options("two", True)
-    run_with_rows(first, [of(first)])
+    run_sweeps(first, [of(first)])
     rows = TraceFile.of(str(tmp_path / "page" / ROWS)).text()
     assert len(rows.splitlines()) == 4
     write_pieces(tmp_path / "page" / ROWS, rows.splitlines(keepends=True)[:-1])
 
     done = []
-    run_with_rows(replace(second, report=lambda *counts: done.append(counts)), [of(second)])
+    run_sweeps(replace(second, report=lambda *counts: done.append(counts)), [of(second)])
 
     assert done == [(0, 1), (1, 1)]
     again = [json.loads(line) for line in TraceFile.of(str(tmp_path / "page" / ROWS)).text().splitlines()]
@@ -674,7 +674,7 @@ def test_the_page_of_the_generator_lists_what_was_chosen_as_inputs(tmp_path):
     options = Options(tmp_path, seeds=2, quick=True, workers=WorkerProcesses(1))
     original, calibrated = generator.sweeps_of(options)
     sweeps = generator.Sweeps(tiny(original), replace(calibrated, scale=0.005, days=0.2))
-    run_sweeps([*sweeps.original.values(), sweeps.calibrated], options.workers, resume=False)
+    run_sweeps(options, [*sweeps.original.values(), sweeps.calibrated])
     claims = write(tmp_path, PAGES["generator"], generator.results_of(sweeps))
     assert {each.verdict for each in claims} <= INPUTS
     assert len(claims) == len(POOLS) + len(CALIBRATED_BETAS) * len(WAITS_S)
@@ -698,7 +698,7 @@ def test_every_variant_keeps_the_printed_totals_and_the_load_of_the_scarcer_reso
 def test_the_page_of_the_variants_says_what_each_claim_hangs_on(tmp_path):
     options = Options(tmp_path / "page", seeds=2, quick=True, workers=WorkerProcesses(1))
     sweeps = tiny({name: variants.sweeps_of(options)[name] for name in ("as generated", "no bursts")})
-    run_sweeps(list(sweeps.values()), options.workers, resume=False)
+    run_sweeps(options, list(sweeps.values()))
     assert len({sweep.runs for sweep in sweeps.values()}) == 2
 
     write(options.out, PAGES["variants"], variants.results_of(list(finished(sweeps).values())))

@@ -1,6 +1,8 @@
 """Workers, and results that are kept."""
 
-from slurm_sns.sim.pages.running import KeptFunction, WorkerProcesses
+from dataclasses import replace
+
+from slurm_sns.sim.pages.running import Options, WorkerProcesses
 
 
 def test_work_on_several_processes_comes_back_in_order():
@@ -14,11 +16,16 @@ def test_results_are_kept_and_only_what_is_missing_is_done_again(tmp_path):
         done.append(piece)
         return [piece[1] / 3]
 
-    keeping, pieces = KeptFunction(find, tmp_path / "kept"), [("A", 1), ("A", 2), ("B", 0.5)]
-    found = keeping.results(pieces, WorkerProcesses(1), resume=True)
-    assert found == [[1 / 3], [2 / 3], [0.5 / 3]]
-    keeping.path(("A", 2)).unlink()
-    assert keeping.results(pieces, WorkerProcesses(1), resume=True) == found
+    options, pieces = Options(tmp_path, workers=WorkerProcesses(1), resume=True), [("A", 1), ("A", 2), ("B", 0.5)]
+    folder = tmp_path / "runs" / "kept"
+    found = options.results("kept", find, pieces)
+    assert found == {pieces[0]: [1 / 3], pieces[1]: [2 / 3], pieces[2]: [0.5 / 3]}
+    (folder / "A-2.json").unlink()
+    assert options.results("kept", find, pieces) == found
     assert done == [*pieces, ("A", 2)]
-    assert keeping.results(pieces[:1], WorkerProcesses(1), resume=False) == found[:1]
-    assert [path.name for path in keeping.folder.iterdir()] == ["A-1.json"]
+    anew = replace(options, resume=False)
+    assert anew.results("kept", find, pieces[:1], shared=True) == {pieces[0]: [1 / 3]}
+    assert done == [*pieces, ("A", 2), ("A", 1)]
+    assert len(list(folder.iterdir())) == 3
+    anew.results("kept", find, pieces[:1])
+    assert [path.name for path in folder.iterdir()] == ["A-1.json"]

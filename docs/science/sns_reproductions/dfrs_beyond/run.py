@@ -146,7 +146,7 @@ def results_of(
                 factor = known[f"{told} average of {key}"]
                 better = known[f"{told} average of {easy}"].mean / factor.mean
                 means = (float(each[key].mean()) for each in (largest, mean))
-                rows.append((told, variant, name, *vars(factor).values(), *means, better))
+                rows.append((told, variant, name, *factor, *means, better))
         starved = label(UNLIKE, GREEDY_PMTN)
         ran = ({"instance": each, **found[each]["runs"][starved]} for unit in own for each in unit)
         worst[told] = max(ran, key=itemgetter("largest"))
@@ -353,7 +353,7 @@ def limits_of(options: Options, data: Mapping[str, Any], weeks: Sequence[Found])
             rows.append((name, f"{measure}, {percent:g} % quantile", value, "", ""))
 
     for name in DFRS:
-        rows += ((name, measure, *vars(share).values()) for measure, share in shares_of(data, weeks, name).items())
+        rows += ((name, measure, *share) for measure, share in shares_of(data, weeks, name).items())
         wall_s = np.concatenate([week["wall_s"][name] for week in weeks])
         for over, of_jobs in ((OVER_RUN, wall_s / run_s), (OVER_LIMIT, wall_s / limit_s)):
             panels[over][name] = (DRAWN_PERCENT, np.percentile(of_jobs, DRAWN_PERCENT))

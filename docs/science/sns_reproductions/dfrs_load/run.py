@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from slurm_sns.sim.pages.judge import Quantity, interval
-from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.judge import Quantity
+from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_LOADS
 from sns_reproductions import dfrs
@@ -18,7 +18,6 @@ from sns_reproductions.dfrs import Replicates, Table
 
 #: The parts of the figure by their penalties.
 PARTS = {dfrs.FREE: "1a", dfrs.FIVE_MINUTES: "1b"}
-HEADER = ("penalty_s", "algorithm", "load", "average_factor", "low", "high", "deviation", "largest")
 
 
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
@@ -35,17 +34,12 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
         for penalty_s, table in factors.items()
     }
     dfrs.draw_by_load(options, "figure-1", panels, loads)
-    rows = [
-        (penalty_s, name, load, *vars(interval(here)).values(), float(here.std()), float(here.max()))
-        for penalty_s, table in factors.items()
-        for name, values in table.items()
-        for load, here in zip(loads, values.T, strict=True)
-    ]
     free, costly = factors[dfrs.FREE], factors[dfrs.FIVE_MINUTES]
     return PageResults(
         measured(data, free, costly, loads),
-        [DataTable("figure-1", HEADER, rows)],
+        (),
         {
+            "factors": factors,
             "loads": loads,
             "algorithms": list(free),
             # On how many traces one of the preempting algorithms is the best with a penalty.

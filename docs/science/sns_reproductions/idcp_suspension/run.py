@@ -42,7 +42,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run what is missing and draw the figures."""
     scale, days = (QUICK_SCALE, QUICK_DAYS) if options.quick else (SCALE, DAYS)
     pieces = [(scale, days, seed) for seed in range(1, options.seeds + 1)]
-    found = list(options.shared(FOLDER, partial(run_year, data=data), pieces).values())
+    found = list(options.results(FOLDER, partial(run_year, data=data), pieces, shared=True).values())
     _draw(options, found, data)
     cdf = [(float(at), over_seeds(each["cdf_pct"][place] for each in found)) for place, at in enumerate(CDF_AT_S)]
     return PageResults(

@@ -28,7 +28,7 @@ from slurm_sns.sim.replay.single_cycles import matched_on_empty_nodes
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
 from slurm_sns.sim.workloads.netbatch_pools import DAYS, POOLS
-from sns_reproductions.netbatch import Shares, points
+from sns_reproductions.netbatch import Shares, by_member, points
 from sns_reproductions.netbatch_sweeps import FIRST_FIT, records_of
 
 BUCKET = 1000
@@ -121,14 +121,10 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     days = QUICK_DAYS if options.quick else DAYS
     pieces = [(name, seed, days) for seed in range(1, options.seeds + 1) for name in POOLS]
     results = options.results("buckets", contest, pieces)
-    by_pool = {name: [r for p, r in zip(pieces, results, strict=True) if p[0] == name] for name in POOLS}
+    by_pool = {name: [each for piece, each in results.items() if piece[0] == name] for name in POOLS}
     shares = {
         figure: Shares(
-            {
-                name: dict(zip(members, np.array([each[figure] for each in found]).T, strict=True))
-                for name, found in by_pool.items()
-            },
-            figure,
+            {name: by_member(members, [each[figure] for each in found]) for name, found in by_pool.items()}, figure
         )
         for figure, members in (*CONTESTS.items(), (PAIRED, PAPER_PORTFOLIO), (LEVEL, (LEVEL,)))
     }
@@ -156,7 +152,7 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
 def _numbers(shares: Shares) -> DataTable:
     """What each heuristic wins in a contest."""
     rows = [
-        (member, f"pool {pool}", *vars(interval(shares.won[pool][member])).values())
+        (member, f"pool {pool}", *interval(shares.won[pool][member]))
         for member in CONTESTS[shares.group]
         for pool in shares.pools
     ]

@@ -29,7 +29,7 @@ from sns_reproductions.netbatch import (
     finished,
     verdicts,
 )
-from sns_reproductions.netbatch_sweeps import FIRST_FIT, HIGHEST_LOAD, MAX_JOBS, Run, Sweep, full_size, run_with_rows
+from sns_reproductions.netbatch_sweeps import FIRST_FIT, HIGHEST_LOAD, MAX_JOBS, Run, Sweep, full_size, run_sweeps
 
 #: None: every waiting job. The first is what a cycle looked at before this page.
 DEPTHS = (1_000, 20_000, None)
@@ -92,7 +92,7 @@ def small_sweeps_of(options: Options) -> dict[Cell, Sweep]:
 def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     """Run what is missing."""
     full, small = sweeps_of(options), small_sweeps_of(options)
-    run_with_rows(options, [*small.values(), *full.values()])
+    run_sweeps(options, [*small.values(), *full.values()])
     return results_of(full, small)
 
 

@@ -12,7 +12,7 @@ from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.workloads.netbatch_pools import POOLS, WAITS_S
 from sns_reproductions.netbatch import ABOUT, Results, comparisons, fewest, finished
-from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep, full_size, run_with_rows
+from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep, full_size, run_sweeps
 
 #: The original load, mid load and the highest load of the paper's figures.
 BETAS = (ORIGINAL_LOAD, 0.68, HIGHEST_LOAD)
@@ -28,7 +28,7 @@ def sweeps_of(options: Options) -> dict[str, Sweep]:
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run what is missing and draw the figures."""
     sweeps = sweeps_of(options)
-    run_with_rows(options, list(sweeps.values()))
+    run_sweeps(options, list(sweeps.values()))
     return results_of(options, data, list(finished(sweeps).values()))
 
 

@@ -21,7 +21,7 @@ from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.workloads.netbatch_pools import AUTHORS_BETAS, CALIBRATED_BETAS, WAITS_S
 from slurm_sns.sim.workloads.netbatch_variants import BURSTS
 from sns_reproductions.netbatch import ABOUT, comparisons, finished
-from sns_reproductions.netbatch_sweeps import MAX_JOBS, ORIGINAL_LOAD, Sweep, full_size, run_with_rows
+from sns_reproductions.netbatch_sweeps import MAX_JOBS, ORIGINAL_LOAD, Sweep, full_size, run_sweeps
 
 #: Seeds of the generators with more or longer bursts, which were not chosen.
 REFUSED_SEEDS = 3
@@ -50,7 +50,7 @@ def sweeps_of(options: Options) -> Sweeps:
 def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     """Run what is missing."""
     sweeps = sweeps_of(options)
-    run_with_rows(options, [*sweeps.original.values(), sweeps.calibrated])
+    run_sweeps(options, [*sweeps.original.values(), sweeps.calibrated])
     return results_of(sweeps)
 
 

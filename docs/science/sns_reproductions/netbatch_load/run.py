@@ -7,7 +7,7 @@ from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options
 from sns_reproductions.netbatch import ABOUT, Results, comparisons, fewest, finished
-from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep, run_with_rows
+from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep, run_sweeps
 
 #: Scale, days and loads of a quick run.
 QUICK_SCALE, QUICK_DAYS, QUICK_BETAS = 0.02, 2, (ORIGINAL_LOAD, 0.8, HIGHEST_LOAD)
@@ -18,7 +18,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     sweep = Sweep(options.folder, options.seeds)
     if options.quick:
         sweep = Sweep(options.folder, options.seeds, scale=QUICK_SCALE, days=QUICK_DAYS, betas=QUICK_BETAS)
-    run_with_rows(options, [sweep])
+    run_sweeps(options, [sweep])
     return results_of(options, data, list(finished({"": sweep}).values()))
 
 
@@ -34,7 +34,7 @@ def _drawn(options: Options, data: Mapping[str, Any], results: Results) -> list[
     for stem, (metric, label) in data["figures"].items():
         panels = {pool: results.lines(pool, metric) for pool in results.pools}
         rows = [
-            (pool, beta, load, policy, *vars(value).values(), results.count(pool, beta))
+            (pool, beta, load, policy, *value, results.count(pool, beta))
             for pool, series in panels.items()
             for policy, points in series.items()
             for beta, (load, value) in zip(results.betas, points, strict=True)

@@ -9,8 +9,6 @@ better than the jobs that came last?
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.sim.pages import figures
@@ -19,10 +17,9 @@ from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.replay.lookahead_replay import ArrivalSource, Lookahead, MatchComparison, replay_ahead
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
-from sns_reproductions.netbatch import ABOUT, above, beside
-from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, records_of
+from sns_reproductions.netbatch import ABOUT, above, beside, waits_of
+from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, generated
 
 #: The windows: one cycle, and ten.
 SHORT_S, LONG_S = INTERVAL_S, 10 * INTERVAL_S
@@ -41,8 +38,7 @@ SIZE, QUICK_SIZE = (0.05, 10.0), (0.02, 0.5)
 def compare(piece: tuple[str, float, int, float, float]) -> dict[str, float]:
     """The mean wait under each way to choose; the piece is pool, beta, seed, scale and days."""
     name, beta, seed, scale, days = piece
-    pool = POOLS[name].nodes(scale)
-    records = records_of(generate(POOLS[name], scale=scale, seed=seed, days=days), pool, beta)
+    pool, records = generated(POOLS[name], beta, scale=scale, seed=seed, days=days)
     rules = rules_of(MatchingParameters(portfolio=PAPER_PORTFOLIO))
     runs = {MAX_JOBS: replay(pool, records, rules, interval_s=INTERVAL_S)}
     for way, lookahead in LOOKAHEADS.items():
@@ -52,17 +48,8 @@ def compare(piece: tuple[str, float, int, float, float]) -> dict[str, float]:
 
 def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     """Run what is missing and draw the figure."""
-    betas, (scale, days) = (QUICK_BETAS, QUICK_SIZE) if options.quick else (BETAS, SIZE)
-    seeds = range(1, options.seeds + 1)
-    pieces = [(name, beta, seed, scale, days) for seed in seeds for beta in sorted(betas) for name in POOLS]
-    found = dict(zip(pieces, options.results("lookahead", compare, pieces), strict=True))
-    waits = {
-        (name, beta): {
-            way: np.array([found[name, beta, s, scale, days][way] for s in seeds]) for way in (MAX_JOBS, *LOOKAHEADS)
-        }
-        for beta in betas
-        for name in POOLS
-    }
+    betas, size = (QUICK_BETAS, QUICK_SIZE) if options.quick else (BETAS, SIZE)
+    waits = waits_of(options, "lookahead", compare, betas, size)
     known = above(waits)
     bars = {
         way: {f"pool {name}": found_of(known[f"{name} {HIGHEST_LOAD}: {way} above {MAX_JOBS}"]) for name in POOLS}
@@ -70,5 +57,12 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
         if lookahead.counting is MatchComparison.SUM
     }
     figures.bars(options.out, "lookahead", bars, ("", "mean wait above Max-Jobs' (%)"))
-    about = {"pools": list(POOLS), "betas": betas, "scale": scale, "days": days, "short_s": SHORT_S, "long_s": LONG_S}
+    about = {
+        "pools": list(POOLS),
+        "betas": betas,
+        "scale": size[0],
+        "days": size[1],
+        "short_s": SHORT_S,
+        "long_s": LONG_S,
+    }
     return PageResults(known, [beside("lookahead", "beta", waits, LOOKAHEADS)], {**ABOUT, **about}, options.seeds)

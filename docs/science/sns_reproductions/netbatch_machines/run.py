@@ -13,14 +13,8 @@ from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
-from sns_reproductions.netbatch import Shares, call, points
-from sns_reproductions.netbatch_buckets.run import (
-    TOTAL_CORES,
-    buckets_of,
-    machines_of,
-    matches,
-    winners,
-)
+from sns_reproductions.netbatch import Shares, by_member, call, points
+from sns_reproductions.netbatch_buckets.run import TOTAL_CORES, buckets_of, machines_of, matches, winners
 
 CORES, GB_PER_CORE = (8, 16, 32), (4, 6, 8, 12)
 #: Days whose buckets take part.
@@ -41,13 +35,10 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     days = QUICK_DAYS if options.quick else DAYS
     seeds, sizes = range(1, options.seeds + 1), list(product(CORES, GB_PER_CORE))
     pieces = [(pool, seed, days, *size) for seed in seeds for size in sizes for pool in POOLS]
-    found = dict(zip(pieces, options.results("machines", contest, pieces), strict=True))
+    found = options.results("machines", contest, pieces)
     shares = [
         Shares(
-            {
-                pool: dict(zip(PAPER_PORTFOLIO, np.array([found[pool, s, days, *size] for s in seeds]).T, strict=True))
-                for pool in POOLS
-            },
+            {pool: by_member(PAPER_PORTFOLIO, [found[pool, s, days, *size] for s in seeds]) for pool in POOLS},
             told(*size),
         )
         for size in sizes

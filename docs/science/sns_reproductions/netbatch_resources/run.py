@@ -21,10 +21,9 @@ from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
-from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
-from sns_reproductions.netbatch import ABOUT, MIX, above, beside
-from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, records_of
+from sns_reproductions.netbatch import ABOUT, MIX, above, beside, waits_of
+from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, generated
 
 #: How many resources jobs demand.
 COUNTS, QUICK_COUNTS = (2, 3, 4), (2, 3)
@@ -52,8 +51,7 @@ def policies(count: int) -> dict[str, tuple[tuple[str, ...], bool]]:
 def compare(piece: tuple[str, int, int, float, float]) -> dict[str, float]:
     """The mean wait under each policy; the piece is pool, number of resources, seed, scale and days."""
     name, count, seed, scale, days = piece
-    pool = POOLS[name].nodes(scale)
-    records = records_of(generate(POOLS[name], scale=scale, seed=seed, days=days), pool, HIGHEST_LOAD)
+    pool, records = generated(POOLS[name], HIGHEST_LOAD, scale=scale, seed=seed, days=days)
     if count > 2:
         pool, records = with_more(pool, records, count - 2, np.random.default_rng([seed, count]))
     waits = {}
@@ -111,23 +109,13 @@ def _largest(capacity: NDArray[np.int64], cores: int, memory_mb: int, row: int) 
 
 def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     """Run what is missing."""
-    counts, (scale, days) = (QUICK_COUNTS, QUICK_SIZE) if options.quick else (COUNTS, SIZE)
-    seeds = range(1, options.seeds + 1)
-    pieces = [(name, count, seed, scale, days) for seed in seeds for count in counts for name in POOLS]
-    found = dict(zip(pieces, options.results("resources", compare, pieces), strict=True))
-    waits = {
-        (name, count): {
-            policy: np.array([found[name, count, seed, scale, days][policy] for seed in seeds])
-            for policy in policies(count)
-        }
-        for count in counts
-        for name in POOLS
-    }
+    counts, size = (QUICK_COUNTS, QUICK_SIZE) if options.quick else (COUNTS, SIZE)
+    waits = waits_of(options, "resources", compare, counts, size)
     single = {key: [policy for policy, (members, _) in policies(key[1]).items() if len(members) == 1] for key in waits}
     about = {
         "counts": counts,
-        "scale": scale,
-        "days": days,
+        "scale": size[0],
+        "days": size[1],
         "levels": LEVELS,
         "shares": SHARES,
         "waits": waits,

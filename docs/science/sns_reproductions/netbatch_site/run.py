@@ -143,9 +143,8 @@ def replay_week(piece: tuple[str, int]) -> list[float]:
 def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     """Run the week under each policy."""
     most = QUICK_JOBS if options.quick else 0
-    pieces = [(name, most) for name in RUNS]
-    results = options.results("site", replay_week, pieces)
-    return results_of({name: result for (name, _), result in zip(pieces, results, strict=True)}, most)
+    results = options.results("site", replay_week, [(name, most) for name in RUNS])
+    return results_of({name: result for (name, _), result in results.items()}, most)
 
 
 def results_of(values: Mapping[str, list[float]], most: int) -> PageResults:

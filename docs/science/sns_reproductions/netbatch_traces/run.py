@@ -160,7 +160,7 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     for log in LOGS.values():
         log.source()  # a missing log is reported before any work
     pieces = [(name, load, policy, jobs) for name in LOGS for load in loads for policy in POLICIES]
-    results = dict(zip(pieces, options.results("logs", replay_log, pieces), strict=True))
+    results = options.results("logs", replay_log, pieces)
     found = {
         (name, load): {policy: np.array(results[name, load, policy, jobs]) for policy in POLICIES}
         for name in LOGS

@@ -12,7 +12,7 @@ from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.workloads.netbatch_pools import POOLS, VARIANT_BETAS
 from slurm_sns.sim.workloads.netbatch_variants import BURSTS, VARIANTS
 from sns_reproductions.netbatch import ABOUT, Results, call, comparisons, fewest, finished, points, wins_of
-from sns_reproductions.netbatch_sweeps import FIRST_FIT, HIGHEST_LOAD, MAX_JOBS, Sweep, full_size, run_with_rows
+from sns_reproductions.netbatch_sweeps import FIRST_FIT, HIGHEST_LOAD, MAX_JOBS, Sweep, full_size, run_sweeps
 
 POLICIES = (*PAPER_PORTFOLIO, MAX_JOBS, FIRST_FIT)
 
@@ -26,7 +26,7 @@ def sweeps_of(options: Options) -> dict[str, Sweep]:
 def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     """Run what is missing."""
     sweeps = sweeps_of(options)
-    run_with_rows(options, list(sweeps.values()))
+    run_sweeps(options, list(sweeps.values()))
     return results_of(list(finished(sweeps).values()))
 
 

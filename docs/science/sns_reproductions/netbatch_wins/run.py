@@ -7,17 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.judge import interval
 from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options
-from sns_reproductions.netbatch import ABOUT, Results, Samples, fewest, finished, points, wins_of
+from sns_reproductions.netbatch import ABOUT, Results, Samples, by_member, fewest, finished, points, wins_of
 from sns_reproductions.netbatch_buckets.run import FIGURE_11, contest
 from sns_reproductions.netbatch_full.run import sweeps_of as full_sweeps
-from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, MAX_JOBS, Sweep, run_with_rows
+from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, MAX_JOBS, Sweep, run_sweeps
 
 #: Days of the buckets that are compared with; the whole month is on their own page.
 BUCKET_DAYS, QUICK_BUCKET_DAYS = 1.0, 0.02
@@ -34,16 +31,15 @@ def sweeps_of(options: Options) -> dict[str, Sweep]:
 def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     """Run what page netbatch-full has not run yet, and the buckets; draw the figure."""
     sweeps = sweeps_of(options)
-    run_with_rows(options, list(sweeps.values()))
+    run_sweeps(options, list(sweeps.values()))
     results = list(finished(sweeps).values())
     pools = dict.fromkeys(pool for each in results for pool in each.pools)
     seeds = range(1, max((each.count(pool) for each in results for pool in each.pools), default=0) + 1)
     days = QUICK_BUCKET_DAYS if options.quick else BUCKET_DAYS
     pieces = [(pool, seed, days) for pool in pools for seed in seeds]
-    found = options.shared("buckets-of-wins", contest, pieces)
+    found = options.results("buckets-of-wins", contest, pieces, shared=True)
     buckets = {
-        pool: dict(zip(PAPER_PORTFOLIO, np.array([found[pool, s, days][FIGURE_11] for s in seeds]).T, strict=True))
-        for pool in pools
+        pool: by_member(PAPER_PORTFOLIO, [found[pool, seed, days][FIGURE_11] for seed in seeds]) for pool in pools
     }
     return results_of(options, results, buckets)
 
@@ -54,9 +50,6 @@ def results_of(
     """Draw the figure; the results, from the finished runs and the shares of buckets won."""
     shares = [wins_of(each) for each in results]
     of_pools = [(each.group, pool, won) for each in shares for pool, won in each.won.items()]
-    bars = {
-        member: {f"{pool}, {group}": interval(won[member]) for group, pool, won in of_pools}
-        for member in PAPER_PORTFOLIO
-    }
+    bars = {member: {f"{pool}, {group}": won[member] for group, pool, won in of_pools} for member in PAPER_PORTFOLIO}
     figures.bars(options.out, "figure-16", bars, ("", "% of cycles"))
     return PageResults(points(shares, buckets), (), {**ABOUT, "results": results, "shares": shares}, fewest(results))

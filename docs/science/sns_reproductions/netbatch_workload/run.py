@@ -5,14 +5,13 @@ This checks the generator: the paper's statements on the traces of the four pool
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.judge import Quantity, interval
+from slurm_sns.sim.pages.judge import Quantity, in_pairs, interval
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.workloads.netbatch import generate
@@ -62,10 +61,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     days = QUICK_DAYS if options.quick else DAYS
     pieces = [(name, seed, days) for name in POOLS for seed in range(1, options.seeds + 1)]
     results = options.results("workload", look, pieces)
-    seen = {
-        name: [Seen(*map(np.array, each)) for piece, each in zip(pieces, results, strict=True) if piece[0] == name]
-        for name in POOLS
-    }
+    seen = {name: [Seen(*map(np.array, each)) for piece, each in results.items() if piece[0] == name] for name in POOLS}
     for stem, what, label in (("figure-5", "bucket_cores", "mean cores"), ("figure-6", "bucket_gb", "mean GB")):
         panels = {f"pool {name}": getattr(runs[0], what)[:DRAWN_BUCKETS] for name, runs in seen.items()}
         figures.courses(options.out, stem, panels, ("bucket", label))
@@ -92,9 +88,7 @@ def quantities(seen: Mapping[str, list[Seen]], data: Mapping[str, Any]) -> dict[
     """Of each pool, POOL NAME by seed, and the differences of pools, POOL - POOL NAME; also extremes over the seeds."""
     of = {pool: list(map(dict, (_measured(each, data) for each in runs))) for pool, runs in seen.items()}
     samples = {pool: {name: np.array([each[name] for each in of[pool]]) for name in of[pool][0]} for pool in of}
-    found: dict[str, Quantity] = {f"{pool} {name}": each for pool in samples for name, each in samples[pool].items()}
-    for one, other in permutations(samples, 2):
-        found |= {f"{one} - {other} {name}": each - samples[other][name] for name, each in samples[one].items()}
+    found = in_pairs(samples)
     for pool, each in samples.items():
         found |= {f"{pool} least top": float(each["top"].min()), f"{pool} largest top": float(each["top"].max())}
     return found

@@ -11,6 +11,7 @@ from typing import Any
 
 from slurm_sns.policies.profile import Program, Provenance, Run
 from slurm_sns.sim.engine.spreading_policies import COMBINED, CS, SNS
+from slurm_sns.sim.pages.judge import in_pairs
 from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.request import CONTENTION
@@ -93,10 +94,10 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     pieces = [(*change, seed) for change in variants.values() for seed in seeds]
     results = options.results("assumed", run_sequence, pieces)
     columns = {}
-    for at, name in enumerate(variants):
-        of = sns.Sequences.of(results[at * len(seeds) : (at + 1) * len(seeds)])
+    for name, change in variants.items():
+        of = sns.Sequences.of([results[*change, seed] for seed in seeds])
         gained = {policy: of.gains(policy) for policy in (CS, SNS, COMBINED)}
         columns[name] = {**of.columns(SNS), **gained, "over cs": of.gains(SNS, CS)}
     return PageResults(
-        sns.quantities(columns), [sns.table("assumed", "changed", columns, data["measures"])], seeds=options.seeds
+        in_pairs(columns), [sns.table("assumed", "changed", columns, data["measures"])], seeds=options.seeds
     )

@@ -14,7 +14,7 @@ from slurm_sns.sim.engine.disciplines import TEXT
 from slurm_sns.sim.engine.spreading_policies import CE, SNS
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Quantity
-from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, bandwidth_used
 from slurm_sns.sim.progress.progress import PlacedRun
@@ -81,7 +81,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run the sequences and draw the figures."""
     seeds = range(1, options.seeds + 1)
     pieces = [(discipline, seed) for discipline in data["disciplines"] for seed in seeds]
-    results = dict(zip(pieces, options.results("balance", run_sequence, pieces), strict=True))
+    results = options.results("balance", run_sequence, pieces)
     _draw(options, {policy: np.array(results[TEXT, 1][policy]["gbps"]) for policy in POLICIES})
     spread = {
         (discipline, window, policy): np.array(
@@ -91,11 +91,6 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
         for window in data["windows"]
         for policy in POLICIES
     }
-    rows = [
-        (discipline, data["windows"][window], policy, seed, value)
-        for (discipline, window, policy), values in spread.items()
-        for seed, value in zip(seeds, values, strict=True)
-    ]
     draws: dict[str, Quantity] = {}
     for discipline in data["disciplines"]:
         of = {policy: spread[discipline, ALL, policy] for policy in POLICIES}
@@ -103,8 +98,9 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
         draws |= {f"{discipline} {name}": sns.drawn_in_halves(values) for name, values in of.items()}
     return PageResults(
         draws | {" ".join(key): values for key, values in spread.items()},
-        [DataTable("balance", ("queue", "window", "policy", "seed", "deviation_over_peak"), rows)],
+        (),
         {
+            "spread": spread,
             "episodes": EPISODES,
             "episode_s": EPISODE_S,
             "episodes_used": {

@@ -16,8 +16,8 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.spreading_policies import CE
 from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.judge import interval
-from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.judge import in_pairs
+from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.profiling.sampled_profiles import as_profiled
 from slurm_sns.sim.progress.progress import PlacedRun
@@ -83,7 +83,8 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run the sequences and draw the figure."""
     seeds = range(1, 1 + (options.seeds if options.quick else max(options.seeds, FEWEST_SEEDS)))
     chosen = {"variants": data["variants"], "error": data["error"]}
-    results = options.results("beyond", partial(run_sequence, chosen), [("beyond", seed) for seed in seeds])
+    pieces = [("beyond", seed) for seed in seeds]
+    results = list(options.results("beyond", partial(run_sequence, chosen), pieces).values())
     of = sns.Sequences.of(results)
     largest = np.array([[job.processes >= sns.NODE.cores for job in sns.drawn_jobs(seed)] for seed in seeds])
     counts = np.maximum(largest.sum(axis=1), 1)
@@ -97,18 +98,13 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     }
     measures = data["measures"]
     bars = {
-        measures[what]: {name.replace(", ", "\n"): interval(columns[name][what]) for name in columns if name != CE}
+        measures[what]: {name.replace(", ", "\n"): columns[name][what] for name in columns if name != CE}
         for what in ("throughput", "broken")
     }
     figures.bars(options.out, "beyond", bars, ("", "%"))
-    rows = [
-        (name, what, *vars(interval(values)).values())
-        for name, of_name in columns.items()
-        for what, values in of_name.items()
-    ]
     return PageResults(
-        sns.quantities(columns),
-        [DataTable("variants", ("variant", "measure", "mean", "low", "high"), rows)],
-        {"alpha": sns.ALPHA, "shown": sns.table("shown", "variant", columns, measures)},
+        in_pairs(columns),
+        (),
+        {"alpha": sns.ALPHA, "samples": columns, "shown": sns.table("shown", "variant", columns, measures)},
         len(seeds),
     )

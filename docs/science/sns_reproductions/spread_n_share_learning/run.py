@@ -20,7 +20,7 @@ from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.engine.spreading_policies import CE, CS, SNS, policy_of, progress_of
 from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.judge import Quantity, interval
+from slurm_sns.sim.pages.judge import Quantity, in_pairs
 from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.profiling.learning_cluster import Laboratory, LearningCluster, laboratory_of
@@ -214,7 +214,8 @@ def right_classes(laboratory: Laboratory) -> float:
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run the streams and draw the figure."""
     pieces = [("learning", seed) for seed in range(1, options.seeds + 1)]
-    results = options.results("learning", partial(run_stream, data["known"], data["learnt"]), pieces)
+    found = options.results("learning", partial(run_stream, data["known"], data["learnt"]), pieces)
+    results = list(found.values())
     of = sns.Sequences.of(results)
     late = of.take(slice(None), LATE)
     columns = {}
@@ -228,7 +229,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
             **{what: np.array([each[name]["cost"][what] for each in results]) for what in first.get("cost", ())},
         }
     bars = {
-        told: {name.replace(", ", "\n"): interval(columns[name][measure]) for name in columns if name != CE}
+        told: {name.replace(", ", "\n"): columns[name][measure] for name in columns if name != CE}
         for measure, told in data["drawn"].items()
     }
     figures.bars(options.out, "learning", bars, ("", "throughput over CE, %"))
@@ -237,7 +238,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
         f"{rule} broken": sum(each["broken"][rule] for each in learnt_of) for rule in data["rules"]
     }
     return PageResults(
-        sns.quantities(columns) | broken,
+        in_pairs(columns) | broken,
         [sns.table("learning", "", columns, data["measures"])],
         {"batches": BATCHES, "runs": int(sum(each["cost"]["exploring_runs"] for each in learnt_of))},
         options.seeds,

@@ -16,7 +16,7 @@ from slurm_sns.policies.profile import Run
 from slurm_sns.sim.engine.disciplines import PROTOTYPE
 from slurm_sns.sim.engine.spreading_policies import CE, SNS
 from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.judge import HOLDS, Claim, drawn, interval
+from slurm_sns.sim.pages.judge import HOLDS, Claim, drawn
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, as_profiled, sampled
@@ -87,7 +87,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     variants, columns = data["variants"], data["columns"]
     count = options.seeds if options.quick else max(options.seeds, FEWEST_SEQUENCES)
     pieces = [("phases", seed) for seed in range(1, count + 1)]
-    results = options.results("phases", partial(run_sequence, variants), pieces)
+    results = options.results("phases", partial(run_sequence, variants), pieces).values()
     of = {name: sns.Sequences.of([{CE: each[CE], SNS: each[name]} for each in results]) for name in variants}
     found: dict[str, dict[str, Any]] = {
         name: {**sns.summary(each, SNS), "inside": is_inside(each, data["printed"])} for name, each in of.items()
@@ -95,7 +95,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     rows = [
         (name, *(format(each[column], style) for column, (_, style) in columns.items())) for name, each in found.items()
     ]
-    shares = {str(at): interval(each.columns(SNS)["broken"]) for at, each in enumerate(of.values())}
+    shares = {str(at): each.columns(SNS)["broken"] for at, each in enumerate(of.values())}
     labels = ("row of the table, from 0", "% of the runs")
     figures.bars(options.out, "broken", {"broken alphas, %": shares}, labels)
     header = ("put in", *(heading for heading, _ in columns.values()))

@@ -14,7 +14,7 @@ from slurm_sns.sim.engine.disciplines import TEXT
 from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, SNS
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Draws, interval
-from slurm_sns.sim.pages.page import DataTable, PageResults
+from slurm_sns.sim.pages.page import PageResults
 from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.request import AUTHORS, CONTENTION, MODELS
 from slurm_sns.sim.workloads.sequences import SWEEP_JOBS, jobs_of, scaling_ratio, sweep_sequence
@@ -39,7 +39,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run the sequences and draw the figure."""
     queues, seeds = data["queues"], range(1, options.seeds + 1)
     pieces = [(queue, jobs, seed) for queue in queues for jobs in SCALING_JOBS for seed in seeds]
-    results = dict(zip(pieces, options.results("ratio", run_sequence, pieces), strict=True))
+    results = options.results("ratio", run_sequence, pieces)
     ratios = np.array([scaling_ratio(sweep_sequence(members(), jobs, 1)) for jobs in SCALING_JOBS])
     noted = [*((queue, SNS, CONTENTION) for queue in queues), (TEXT, SNS, AUTHORS), (TEXT, COMBINED, CONTENTION)]
     shares = {
@@ -57,17 +57,12 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
         for queue, of in by_queue.items()
     }
     figures.lines(options.out, "figure-19", panels, ("scaling ratio", "SNS / CE"))
-    rows = [
-        (*key, ratio, what, *vars(interval(of[what][at])).values())
-        for key, of in shares.items()
-        for at, ratio in enumerate(ratios)
-        for what in of
-    ]
     between = ratios_between(ratios, data)
     return PageResults(
         {name: each for queue, of in by_queue.items() for name, each in numbers(queue, of, ratios, data).items()},
-        [DataTable("figure-19", ("setting", "policy", "model", "ratio", "what", "mean", "low", "high"), rows)],
+        (),
         {
+            "shares": shares,
             "ratios": ratios,
             "between": ratios[between],
             "turnaround": {queue: of["turnaround_s"].mean(axis=1) for queue, of in by_queue.items()},

@@ -129,7 +129,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     study = [] if options.quick else study_pieces(data)
     of_cells = [piece_of(policy, *cell, seed) for seed in seeds for cell in cells for policy in POLICIES]
     pieces = list(dict.fromkeys([*study, *of_cells]))
-    found = dict(zip(pieces, options.results("scale", run_trinity, pieces), strict=True))
+    found = options.results("scale", run_trinity, pieces)
     means: dict[Cell, Means] = {
         cell: {
             policy: {what: np.array([found[piece_of(policy, *cell, seed)][what] for seed in seeds]) for what in WHATS}
@@ -139,7 +139,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     }
     bars = {
         f"{policy.upper()} {what.removesuffix('_s')}": {
-            f"{size // 1024}K, {ratio:g}": interval(100 * of[policy][what] / of[CE]["turnaround_s"])
+            f"{size // 1024}K, {ratio:g}": 100 * of[policy][what] / of[CE]["turnaround_s"]
             for (discipline, size, ratio), of in means.items()
             if discipline == TEXT
         }
@@ -148,7 +148,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     }
     figures.bars(options.out, "figure-20", bars, ("nodes, scaling ratio", "% of CE's mean turnaround"))
     rows = [
-        (*cell, policy, what, *vars(interval(values)).values())
+        (*cell, policy, what, *interval(values))
         for cell, by_policy in means.items()
         for policy, of in by_policy.items()
         for what, values in of.items()

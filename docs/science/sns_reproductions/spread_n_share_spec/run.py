@@ -17,12 +17,13 @@ import numpy as np
 
 from slurm_sns.model import Resources
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
+from slurm_sns.sim.pages.judge import in_pairs
 from slurm_sns.sim.pages.page import DataTable, PageResults
 from slurm_sns.sim.pages.running import Options, Piece, shared_file
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
 from slurm_sns.sim.request import CONTENTION
 from slurm_sns.sim.traces.programs_csv import ProgramJob
-from sns_reproductions.spread_n_share import POLICIES, Kept, Sequences, cluster, quantities, run_all, table
+from sns_reproductions.spread_n_share import POLICIES, Kept, Sequences, cluster, run_all, table
 
 CURVES, CO_RUNS = ("profiles", "spec-way-curves.csv"), ("profiles", "corun-measurements.csv")
 MB_PER_GB = 1000
@@ -116,13 +117,14 @@ def predict() -> list[Predicted]:
 
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run the mixes and predict the co-runs."""
-    of = Sequences.of(options.results("spec", run_mix, [("spec", seed) for seed in range(1, options.seeds + 1)]))
+    pieces = [("spec", seed) for seed in range(1, options.seeds + 1)]
+    of = Sequences.of(list(options.results("spec", run_mix, pieces).values()))
     columns = {policy: of.columns(policy) for policy in POLICIES}
     pairs = predict()
     off = {f"{each.case} {each.program} off": 100 * (each.slowdown / each.measured_slowdown - 1) for each in pairs}
     off_mb = np.array([abs(each.cache_mb - each.measured_cache_mb) for each in pairs])
     return PageResults(
-        {**quantities(columns), **off, "cache off": off_mb},
+        {**in_pairs(columns), **off, "cache off": off_mb},
         [table("policies", "policy", columns, data["measures"]), DataTable("co-runs", Predicted._fields, pairs)],
         {
             "jobs": SPEC_JOBS,

@@ -5,6 +5,7 @@ what it is compared with (module judge). The first setting is the paper's text; 
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -35,17 +36,17 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     settings = data["settings"]
     count = QUICK_SEQUENCES if options.quick else max(options.seeds // sns.BLOCK * sns.BLOCK, FEWEST_SEQUENCES)
     seeds = range(1, count + 1)
-    pieces = [(of["discipline"], int(of["prototype_scales"]), seed) for of in settings.values() for seed in seeds]
-    results = options.results("sequences", run_sequence, pieces)
+    pieces = {
+        name: [(of["discipline"], int(of["prototype_scales"]), seed) for seed in seeds] for name, of in settings.items()
+    }
+    results = options.results("sequences", run_sequence, chain.from_iterable(pieces.values()))
     # By setting and model.
     found = {
         name: {
-            model: sns.Sequences.of([each[model] for each in of], settings[name]["throughput"])
-            for model in MODELS
-            if model in of[0]
+            model: sns.Sequences.of([results[piece][model] for piece in of], settings[name]["throughput"])
+            for model in results[of[0]]
         }
-        for at, name in enumerate(settings)
-        for of in [results[at * count : (at + 1) * count]]
+        for name, of in pieces.items()
     }
     contended = {name: of[CONTENTION] for name, of in found.items()}
     ratios = [scaling_ratio(sequence(sns.members(), seed)) for seed in seeds]
