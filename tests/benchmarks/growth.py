@@ -16,7 +16,8 @@ from replay import POLICIES, account
 
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import exactly
-from slurm_sns.sim.pages.page import DataTable, write_page
+from slurm_sns.sim.pages.page import write_page
+from slurm_sns.sim.pages.running import DataTable
 
 BASE = {"jobs": 1_000_000, "machines": 1_633, "depth": 1_000}
 GROWN = {

@@ -25,8 +25,7 @@ from slurm_sns.sim.pages.judge import (
     percent_more,
     worst,
 )
-from slurm_sns.sim.pages.page import DataTable
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import DataTable, Options
 from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, WAITS_S
 from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, Run, Sweep
 

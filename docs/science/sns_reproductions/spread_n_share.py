@@ -29,7 +29,7 @@ from slurm_sns.sim.engine.disciplines import TEXT, queue_depth_of, simulation_of
 from slurm_sns.sim.engine.prototype_scales import PROTOTYPE_SCALES, prototype_alternatives
 from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, CS, SNS, policy_of, progress_of
 from slurm_sns.sim.pages.judge import Draws, drawn, found_of
-from slurm_sns.sim.pages.page import DataTable
+from slurm_sns.sim.pages.running import DataTable
 from slurm_sns.sim.progress.phased import Phases
 from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.request import MODELS

@@ -1,4 +1,4 @@
-"""The page of a reproduction: its folder, what its run gives, and the files that are written.
+"""The page of a reproduction: its folder, and the files that are written.
 
 A page is a folder of the package sns_reproductions: claims.yaml (module claims), run.py with
 `run(Options, data) -> PageResults`, and page.md.j2, the text. In the text a paragraph may have several lines; the
@@ -11,7 +11,6 @@ import importlib
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,35 +18,12 @@ import jinja2
 
 from slurm_sns.sim.pages import FOLDERS, PACKAGE
 from slurm_sns.sim.pages.claims import PageClaims
-from slurm_sns.sim.pages.judge import IDENTICAL, Claim, Interval, Quantity, count_verdicts, found_of
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.judge import IDENTICAL, Claim, Interval, count_verdicts, found_of
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from slurm_sns.sim.results.result_files import write_files
 
 TEMPLATE, MACROS = "page.md.j2", "macros.md.j2"
 _CLAIM_HEADER = ("where", "claim", "measure", "expected", "mean", "low", "high")
-
-
-@dataclass(frozen=True)
-class DataTable:
-    """A table that is written to stem.csv; with `shown_only` it is for the text alone."""
-
-    stem: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-    shown_only: bool = False
-
-
-@dataclass(frozen=True)
-class PageResults:
-    """What a run gives: quantities by name, tables, and fields for claims and text; `seeds` None: it is not random.
-
-    The tables come before those of claims.yaml.
-    """
-
-    quantities: Mapping[str, Quantity]
-    tables: Sequence[DataTable] = ()
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    seeds: int | None = None
 
 
 def reproduce(name: str, options: Options) -> tuple[list[Claim], int | None]:

@@ -1,4 +1,4 @@
-"""How a page is run: its options, the workers that do its pieces of work, and the results that are kept.
+"""How a page is run: its options, the workers that do its pieces of work, the results that are kept, what it gives.
 
 Each result is kept in a file of its own, so that an interrupted run need not repeat finished work. A file appears only
 when it is complete: processes and machines that share the folder never read half a result.
@@ -7,7 +7,7 @@ when it is complete: processes and machines that share the folder never read hal
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from threading import Thread
 from typing import Any, Protocol, TypeVar
 
 from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.sim.pages.judge import Quantity
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -154,6 +155,29 @@ class Options:
             return {piece: json.loads(keeping.path(piece).read_text(encoding="utf-8")) for piece in asked}
         except OSError as problem:
             raise SnsError(f"{keeping.folder} cannot be written: {problem.strerror}") from None
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """A table that is written to stem.csv; with `shown_only` it is for the text alone."""
+
+    stem: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    shown_only: bool = False
+
+
+@dataclass(frozen=True)
+class PageResults:
+    """What a run gives: quantities by name, tables, and fields for claims and text; `seeds` None: it is not random.
+
+    The tables come before those of claims.yaml.
+    """
+
+    quantities: Mapping[str, Quantity]
+    tables: Sequence[DataTable] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    seeds: int | None = None
 
 
 def shared_file(*parts: str) -> Path:

@@ -14,8 +14,8 @@ from slurm_sns.errors import BadInput
 from slurm_sns.sim.pages import FOLDERS
 from slurm_sns.sim.pages.claims import ClaimEntry, PageClaims
 from slurm_sns.sim.pages.judge import Interval, exactly, interval
-from slurm_sns.sim.pages.page import PageResults, reproduce, write
-from slurm_sns.sim.pages.running import Options, WorkerProcesses
+from slurm_sns.sim.pages.page import reproduce, write
+from slurm_sns.sim.pages.running import Options, PageResults, WorkerProcesses
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_NODES, offered_load, paper_trace
 from sns_reproductions import dfrs

@@ -14,8 +14,8 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.sim.pages import FOLDERS
 from slurm_sns.sim.pages.claims import ClaimEntry, PageClaims
 from slurm_sns.sim.pages.judge import IDENTICAL, INPUTS, Claim, Interval, count_verdicts, exactly, joint
-from slurm_sns.sim.pages.page import PageResults, write
-from slurm_sns.sim.pages.running import Options, WorkerProcesses
+from slurm_sns.sim.pages.page import write
+from slurm_sns.sim.pages.running import Options, PageResults, WorkerProcesses
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate

@@ -8,7 +8,8 @@ import pytest
 
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Claim, Interval, drawn, exactly, joint
-from slurm_sns.sim.pages.page import DataTable, write_page
+from slurm_sns.sim.pages.page import write_page
+from slurm_sns.sim.pages.running import DataTable
 
 
 def claim(found, **more):

@@ -35,8 +35,7 @@ from slurm_sns.policies.dfrs.fluid_arrays import Floats
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays, amounts
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Interval, Quantity
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from slurm_sns.sim.replay.batch_replay import BatchRun, replay_batch
 from slurm_sns.sim.replay.fluid_replay import FluidRun, SiteVariant, replay_fluid
 from slurm_sns.sim.results.fluid_results import bounded_stretch

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.sim.pages.judge import Quantity
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import Options, PageResults
 from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_LOADS
 from sns_reproductions import dfrs
 from sns_reproductions.dfrs import Replicates, Table

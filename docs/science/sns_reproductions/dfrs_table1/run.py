@@ -9,8 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from slurm_sns.sim.pages.judge import Interval
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_LOADS
 from sns_reproductions import dfrs
 from sns_reproductions.dfrs import HPC2N, NINE, SCALED, UNSCALED, WEEKS, Table

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.sim.pages.judge import Interval
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from slurm_sns.sim.workloads.dfrs_synthetic import NODE_GB, PAPER_LOADS, PAPER_NODES
 from sns_reproductions import dfrs
 from sns_reproductions.dfrs import Found, Instance, Table, Unit

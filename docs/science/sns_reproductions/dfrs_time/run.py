@@ -20,8 +20,7 @@ from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Quantity
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options, Piece
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults, Piece
 from slurm_sns.sim.traces.fluid_trace import FluidTrace, whole_nodes
 from slurm_sns.sim.traces.trace import Trace, TraceJob
 from sns_reproductions import dfrs

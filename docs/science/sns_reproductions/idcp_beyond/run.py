@@ -9,8 +9,7 @@ from typing import Any
 
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import found_of
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from sns_reproductions.idcp import READINGS, VARIANTS, Table, compared, named, quantities, results, scale_of, table
 
 

@@ -15,8 +15,7 @@ from slurm_sns.policies.placement.node_arrays import CORES
 from slurm_sns.policies.rescheduling.parameters import OFF, ReschedulingParameters
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Interval, interval
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options, Piece
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults, Piece
 from slurm_sns.sim.replay.pool_replay import SAMPLE_S, replay_pools
 from slurm_sns.sim.workloads.idcp import idcp
 

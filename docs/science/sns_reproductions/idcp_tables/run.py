@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.sim.pages.judge import Quantity
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import Options, PageResults
 from sns_reproductions.idcp import VARIANTS, Table, compared, mean, quantities, results, scale_of, table
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from sns_reproductions.idcp import MINUTE_S, TAIL_SHARES, TAILS, Found, quantities, results, scale_of, table
 
 HEADER = ("jobs", "variant", "seed", "share_of_longest", "completion_s")

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.sim.pages.judge import interval, percent_more
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import Options, PageResults
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 from sns_reproductions.netbatch import (
     ABOUT,

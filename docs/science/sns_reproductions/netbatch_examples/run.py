@@ -18,8 +18,7 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.figures import Block
 from slurm_sns.sim.pages.judge import Quantity
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs

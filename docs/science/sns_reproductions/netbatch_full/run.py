@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import Options, PageResults
 from slurm_sns.sim.workloads.netbatch_pools import POOLS, WAITS_S
 from sns_reproductions.netbatch import ABOUT, Results, comparisons, fewest, finished
 from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep, full_size, run_sweeps

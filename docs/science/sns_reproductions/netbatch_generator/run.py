@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.sim.pages.judge import Quantity
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import Options, PageResults
 from slurm_sns.sim.workloads.netbatch_pools import AUTHORS_BETAS, CALIBRATED_BETAS, WAITS_S
 from slurm_sns.sim.workloads.netbatch_variants import BURSTS
 from sns_reproductions.netbatch import ABOUT, comparisons, finished

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from sns_reproductions.netbatch import ABOUT, Results, comparisons, fewest, finished
 from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, ORIGINAL_LOAD, Sweep, run_sweeps
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import Options, PageResults
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 from sns_reproductions.netbatch import Shares, by_member, call, points
 from sns_reproductions.netbatch_buckets.run import TOTAL_CORES, buckets_of, machines_of, matches, winners

@@ -17,8 +17,7 @@ from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, NodeArrays
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import Options, PageResults
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.traces.trace_arrays import TraceArrays
 from slurm_sns.sim.workloads.netbatch_pools import POOLS

@@ -25,8 +25,7 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays, ever_holding, f
 from slurm_sns.policies.registry import specification
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.engine.planned import PlannedSimulation
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options, shared_file
+from slurm_sns.sim.pages.running import Options, PageResults, shared_file
 from slurm_sns.sim.replay.backfilling_loop import EASY
 from slurm_sns.sim.replay.trace_replay import replay_in_order
 from slurm_sns.sim.traces.files import TraceFile

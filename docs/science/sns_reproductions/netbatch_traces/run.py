@@ -27,8 +27,7 @@ from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingPara
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, amounts
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import RESAMPLED, Interval, percent_above
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options, shared_file
+from slurm_sns.sim.pages.running import Options, PageResults, shared_file
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB

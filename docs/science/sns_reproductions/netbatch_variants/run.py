@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import Options, PageResults
 from slurm_sns.sim.workloads.netbatch_pools import POOLS, VARIANT_BETAS
 from slurm_sns.sim.workloads.netbatch_variants import BURSTS, VARIANTS
 from sns_reproductions.netbatch import ABOUT, Results, call, comparisons, fewest, finished, points, wins_of

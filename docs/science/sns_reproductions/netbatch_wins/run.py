@@ -9,8 +9,7 @@ from typing import Any
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import Options, PageResults
 from sns_reproductions.netbatch import ABOUT, Results, Samples, by_member, fewest, finished, points, wins_of
 from sns_reproductions.netbatch_buckets.run import FIGURE_11, contest
 from sns_reproductions.netbatch_full.run import sweeps_of as full_sweeps

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Quantity, in_pairs, interval
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import DAYS, POOLS
 

@@ -12,8 +12,7 @@ from typing import Any
 from slurm_sns.policies.profile import Program, Provenance, Run
 from slurm_sns.sim.engine.spreading_policies import COMBINED, CS, SNS
 from slurm_sns.sim.pages.judge import in_pairs
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options, Piece
+from slurm_sns.sim.pages.running import Options, PageResults, Piece
 from slurm_sns.sim.request import CONTENTION
 from sns_reproductions import spread_n_share as sns
 

@@ -14,8 +14,7 @@ from slurm_sns.sim.engine.disciplines import TEXT
 from slurm_sns.sim.engine.spreading_policies import CE, SNS
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Quantity
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options, Piece
+from slurm_sns.sim.pages.running import Options, PageResults, Piece
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, bandwidth_used
 from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.request import CONTENTION

@@ -17,8 +17,7 @@ from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.spreading_policies import CE
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import in_pairs
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options, Piece
+from slurm_sns.sim.pages.running import Options, PageResults, Piece
 from slurm_sns.sim.profiling.sampled_profiles import as_profiled
 from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.request import CONTENTION

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slurm_sns.sim.pages import figures
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, sampled
 from slurm_sns.sim.progress.bandwidth_saturation import ONE_CORE_GBPS, Traffic, settled
 from sns_reproductions.spread_n_share import NODE, shipped_programs

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.sim.engine.spreading_policies import CE, SNS
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from slurm_sns.sim.request import CONTENTION, MODELS
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from sns_reproductions.spread_n_share import cluster, place

@@ -21,8 +21,7 @@ from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.engine.spreading_policies import CE, CS, SNS, policy_of, progress_of
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Quantity, in_pairs
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options, Piece
+from slurm_sns.sim.pages.running import Options, PageResults, Piece
 from slurm_sns.sim.profiling.learning_cluster import Laboratory, LearningCluster, laboratory_of
 from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS
 from slurm_sns.sim.progress.progress import PlacedRun

@@ -14,8 +14,7 @@ from slurm_sns.sim.engine.disciplines import TEXT
 from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, SNS
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Draws, interval
-from slurm_sns.sim.pages.page import PageResults
-from slurm_sns.sim.pages.running import Options, Piece
+from slurm_sns.sim.pages.running import Options, PageResults, Piece
 from slurm_sns.sim.request import AUTHORS, CONTENTION, MODELS
 from slurm_sns.sim.workloads.sequences import SWEEP_JOBS, jobs_of, scaling_ratio, sweep_sequence
 from sns_reproductions.spread_n_share import Column, Sequences, drawn_in_halves, members, run_all

@@ -16,8 +16,7 @@ from slurm_sns.sim.engine.disciplines import TEXT
 from slurm_sns.sim.engine.spreading_policies import CE, SNS
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Draws, drawn, interval
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options, shared_file
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults, shared_file
 from slurm_sns.sim.request import AUTHORS
 from slurm_sns.sim.traces.programs_csv import ProgramJob
 from slurm_sns.sim.workloads.trinity import FILE, trinity_jobs

@@ -11,8 +11,7 @@ from slurm_sns.policies.spread_n_share.classify import classify
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import exactly
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from sns_reproductions.spread_n_share import shipped_programs
 
 PROCESSES = 16

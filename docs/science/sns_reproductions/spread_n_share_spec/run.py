@@ -18,8 +18,7 @@ import numpy as np
 from slurm_sns.model import Resources
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.sim.pages.judge import in_pairs
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options, Piece, shared_file
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults, Piece, shared_file
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
 from slurm_sns.sim.request import CONTENTION
 from slurm_sns.sim.traces.programs_csv import ProgramJob

@@ -14,8 +14,7 @@ from slurm_sns.sim.engine.disciplines import TEXT
 from slurm_sns.sim.engine.spreading_policies import CE, CS, SNS
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Quantity, drawn
-from slurm_sns.sim.pages.page import DataTable, PageResults
-from slurm_sns.sim.pages.running import Options, Piece
+from slurm_sns.sim.pages.running import DataTable, Options, PageResults, Piece
 from slurm_sns.sim.request import AUTHORS, CONTENTION, MODELS
 from slurm_sns.sim.workloads.sequences import jobs_of, scaling_ratio, sequence
 from sns_reproductions import spread_n_share as sns
