@@ -76,7 +76,7 @@ class Scheduler:
 
     Where there are agents, `sign` makes the token of a placement's grant; without it no job has a grant. `learner`
     learns the profiles of programs; None where nothing is learnt. `asked` gets the ids of the jobs that owners give to
-    Slurm. The    policy's history is kept over a restart if `specification` has a form for it.
+    Slurm. The policy's history is kept over a restart if `specification` has a form for it.
     """
 
     def __init__(
