@@ -139,7 +139,7 @@ class Specification:
 
     In a simulation `simulated` are the default parameters, as in the paper's experiments, and `interval_s` is the time
     between two cycles: by default there is one in each second with an event. `runner`, a "module:function", replays a
-    trace (package sim.runners): by default cycle by cycle, by the policy's plans.
+    trace (module sim.runners): by default cycle by cycle, by the policy's plans.
     """
 
     name: str
@@ -152,7 +152,7 @@ class Specification:
     is_fluid: bool = False
     history: HistoryFormat | None = None
     simulated: tuple[object, ...] = ()
-    runner: str = "slurm_sns.sim.runners.plans:by_plans"
+    runner: str = "slurm_sns.sim.runners:by_plans"
     interval_s: int = AT_EVERY_EVENT_S
 
     @property

@@ -28,8 +28,7 @@ from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.engine.spreading_policies import policy_of
 from slurm_sns.sim.progress.progress import Fixed
-from slurm_sns.sim.traces.program_trace import TraceReader
-from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.program_trace import ProgramJob, TraceReader
 
 TRINITY_CORES, CORES, MOST_NODES = 32, 28, 4096
 SCALING = ("mg", "cg", "lu", "ts", "bw")

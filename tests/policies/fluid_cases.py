@@ -12,7 +12,7 @@ from slurm_sns.policies.dfrs.instant import FluidJob, Nodes
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
-from slurm_sns.sim.traces.trace import Trace, TraceJob
+from slurm_sns.sim.traces.trace_arrays import Trace, TraceJob
 
 BOTH = {"plain": plain.decide, "compiled": instant.decide}
 PERCENT = PARTS // 100

@@ -1,7 +1,7 @@
 """Small sites with pools, and what engine and replay do with their jobs: each visit, suspension and decision."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -14,8 +14,9 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.rescheduling.parameters import KNOWN, ReschedulingParameters
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.replay.pool_replay import replay_pools
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace, TraceSite
-from slurm_sns.sim.traces.trace import Trace, TraceJob
+from slurm_sns.sim.traces.nodes_csv import TraceSite
+from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace
+from slurm_sns.sim.traces.trace_arrays import Trace, TraceJob
 
 MIB = 1024
 
@@ -101,6 +102,30 @@ class Watched(Rescheduling):
         return made
 
 
+class PooledSimulation(PlannedSimulation):
+    """A site with pools: a requeue may name one. It loses the job's work, or keeps it, and lengthens the job's run."""
+
+    def __init__(self, cluster: NodeArrays, trace: Trace, policy: Watched, pools: tuple[JobPool, ...]) -> None:
+        super().__init__(cluster, trace, policy)
+        self._pools, self._parameters, self._now_s = pools, policy.parameters, 0
+        self._whole_s = dict(self._run_s)
+
+    def snapshot(self, now_s):
+        self._now_s = now_s
+        return replace(super().snapshot(now_s), pools=self._pools)
+
+    def _requeue(self, action: Requeue) -> None:
+        assert not action.pool or action.pool in {pool.name for pool in self._pools}
+        identity, active = action.job_id, self._active.get(action.job_id)
+        if active is not None:
+            kept_s = self._shared.virtual_s(identity, self._now_s) if self._parameters.keeps_work else 0
+            before_s = self._run_s[identity] if self._parameters.keeps_work else self._whole_s[identity]
+            self._run_s[identity] = before_s - kept_s + self._parameters.move_cost_s
+        super()._requeue(replace(action, pool=""))
+        queued = self._waiting[identity]
+        self._waiting[identity] = replace(queued, pool=action.pool or (active or queued).pool)
+
+
 class EngineSeen:
     """A run of the event engine under the oracle: `jobs` by number, `decisions` with their moments."""
 
@@ -113,14 +138,8 @@ class EngineSeen:
         )
         jobs = [_trace_job(job, names, knows=parameters.run_times == KNOWN) for job in case.jobs]
         policy = Watched(parameters)
-        simulation = PlannedSimulation(
-            cluster,
-            Trace(tuple(jobs), {}),
-            policy,
-            pools=tuple(JobPool(*each) for each in names.items()),
-            may_restart=lambda _job: True,
-            requeue_cost_s=parameters.move_cost_s,
-            keeps_work=parameters.keeps_work,
+        simulation = PooledSimulation(
+            cluster, Trace(tuple(jobs), {}), policy, tuple(JobPool(*each) for each in names.items())
         )
         self.outcome = simulation.run()
         self.decisions: list[tuple[int, str, RestartDecision]] = []

@@ -27,16 +27,27 @@ def turns(mocker):
     specification.cache_clear()
 
 
-def simulated(policy, *runs_s: int) -> PlannedSimulation:
+class KeptPlans:
+    """A policy whose plans are kept, and what its simulation gave."""
+
+    def __init__(self, policy) -> None:
+        self._policy, self.plans, self.outcome = policy, [], None
+
+    def plan(self, snapshot):
+        self.plans.append(self._policy.plan(snapshot))
+        return self.plans[-1]
+
+
+def simulated(policy, *runs_s: int) -> KeptPlans:
     """Jobs that run for so many seconds, all submitted at 0."""
     maker = JobMaker(1.0)
     jobs = [maker.job(at, 0, run_s, nodes=1, cores=4, memory_mb=1024) for at, run_s in enumerate(runs_s)]
-    simulation = PlannedSimulation(ONE_NODE, trace_of("test", jobs, Counter(), ONE_NODE), policy, keeps_plans=True)
-    simulation.outcome = simulation.run()
-    return simulation
+    kept = KeptPlans(policy)
+    kept.outcome = PlannedSimulation(ONE_NODE, trace_of("test", jobs, Counter(), ONE_NODE), kept).run()
+    return kept
 
 
-def actions(simulation: PlannedSimulation) -> list[tuple[str, int]]:
+def actions(simulation: KeptPlans) -> list[tuple[str, int]]:
     return [(type(action).__name__, action.job_id) for plan in simulation.plans for action in plan.actions]
 
 

@@ -24,8 +24,7 @@ from resctrl_emulator.machines import BandwidthKind, BandwidthType
 from resctrl_emulator.rules import Tree
 from resctrl_emulator.schemata import cap_gbps
 from slurm_sns.policies.profile import Run
-from slurm_sns.sim.progress.bandwidth_saturation import Traffic, settled, traffic_of
-from slurm_sns.sim.progress.contention import AGREED_WAYS, MOST_ROUNDS
+from slurm_sns.sim.progress.contention import AGREED_WAYS, MOST_ROUNDS, Traffic, settled, traffic_of
 
 #: So many programs whose tasks have ended are still shown, with what they have counted.
 MOST_ENDED = 64

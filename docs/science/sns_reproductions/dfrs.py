@@ -37,9 +37,8 @@ from slurm_sns.policies.dfrs.fluid_arrays import Floats
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Interval, exactly, interval, t_quantile
 from slurm_sns.sim.pages.running import Options, shared_file
-from slurm_sns.sim.replay.batch_replay import replay_batch
-from slurm_sns.sim.replay.fluid_replay import replay_fluid
-from slurm_sns.sim.results.fluid_results import bounded_stretch
+from slurm_sns.sim.replay.fluid_replay import BATCH, replay_batch, replay_fluid
+from slurm_sns.sim.results.metrics import bounded_stretch
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, Integers, whole_nodes
 from slurm_sns.sim.workloads import hpc2n
@@ -119,7 +118,6 @@ def _weeks(path: Path) -> tuple[FluidTrace, ...]:
 #: The paper's algorithms, in its order, by the names of `sns simulate --policy`.
 NINE = ("fcfs", "easy", *ALGORITHMS)
 FCFS, EASY, GREEDY, GREEDY_PMTN, GREEDY_PMTN_MIGR, DYNMCB8, PER, ASAP_PER, STRETCH_PER = NINE
-BATCH = (FCFS, EASY, "easy-extra-nodes-only")
 FLUID = {**ALGORITHMS, "dfrs-greedy-retry-at-events": GREEDY_RETRY_AT_EVENTS}
 PERIOD_S = 600
 
@@ -147,7 +145,7 @@ def outcome(
     The makespan is from the first submit to the last end. Memory is in node memories: `memory_paused` is that of all
     tasks, once for each preemption; `memory_moved` that of the tasks that left a node in a migration, once.
     """
-    stretch = bounded_stretch(trace, end_s)
+    stretch = bounded_stretch(end_s - trace.submit_s, trace.run_s)
     memory = trace.memory / PARTS
     return {
         "max_stretch": float(stretch.max()),

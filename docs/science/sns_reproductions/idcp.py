@@ -13,7 +13,7 @@ Source: Cost-based dynamic job rescheduling (2010), section 4.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import ceil
 from typing import Any, NamedTuple
@@ -36,10 +36,10 @@ from slurm_sns.sim.pages.judge import Quantity, percent_more
 from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.replay.pool_replay import PoolRun, replay_pools
 from slurm_sns.sim.results.pool_results import period_metrics
-from slurm_sns.sim.traces.pool_trace import Flags, Integers, PoolTrace, TraceSite
-from slurm_sns.sim.workloads.idcp import Fortnight, burst_fortnight
+from slurm_sns.sim.traces.nodes_csv import TraceSite
+from slurm_sns.sim.traces.pool_trace import Flags, Integers, PoolTrace
+from slurm_sns.sim.workloads.idcp import LOW, Fortnight, burst_fortnight
 from slurm_sns.sim.workloads.idcp_parameters import DEFAULTS, IdcpParameters
-from slurm_sns.sim.workloads.idcp_streams import LOW
 
 # --- variants
 
@@ -182,7 +182,7 @@ def run(piece: Piece) -> Found:
     priority = {"all": inside, "high": inside & (trace.priority > LOW), "low": inside & (trace.priority == LOW)}
     return {
         "jobs": len(trace),
-        "period": asdict(period),
+        "period": period,
         "tails": _tails(trace, replayed, begin, end),
         "submitted_s": {of: _mean_s(trace, completion, jobs) for of, jobs in priority.items()},
         "paired": _paired(trace, replayed, baseline, begin, end),

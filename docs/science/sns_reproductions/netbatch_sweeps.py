@@ -33,13 +33,14 @@ from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
 from slurm_sns.sim.workloads.netbatch_pools import (
+    AS_GENERATED,
     CALIBRATED_BETAS,
     POOLS,
     SMALLEST_SCALE,
     VARIANT_BETAS,
+    VARIANTS,
     NetBatchPool,
 )
-from slurm_sns.sim.workloads.netbatch_variants import AS_GENERATED, VARIANTS
 from slurm_sns.sim.workloads.write import write_pieces
 
 MAX_JOBS, MAX_JOBS_7, FIRST_FIT = "max-jobs", "max-jobs-7", "first-fit"

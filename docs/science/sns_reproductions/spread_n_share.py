@@ -26,15 +26,22 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION, SpreadingParameters
 from slurm_sns.sim.engine.disciplines import TEXT, queue_depth_of, simulation_of
-from slurm_sns.sim.engine.prototype_scales import PROTOTYPE_SCALES, prototype_alternatives
-from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, CS, SNS, policy_of, progress_of
+from slurm_sns.sim.engine.spreading_policies import (
+    CE,
+    COMBINED,
+    CS,
+    PROTOTYPE_SCALES,
+    SNS,
+    policy_of,
+    progress_of,
+    prototype_alternatives,
+)
 from slurm_sns.sim.pages.judge import Draws, drawn, found_of
 from slurm_sns.sim.pages.running import DataTable
 from slurm_sns.sim.progress.phased import Phases
 from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.request import MODELS
-from slurm_sns.sim.traces.program_trace import TraceReader
-from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.program_trace import ProgramJob, TraceReader
 from slurm_sns.sim.workloads.sequences import TestProgram, jobs_of, population, sequence
 
 PROFILES = "conf/profiles/spread-n-share.yaml"
@@ -108,7 +115,7 @@ def place(
     The policy plans by `programs` and as if the nodes were `planned_nodes`; jobs advance by `true_programs` and on
     `node_arrays` (None: the same). `discipline` is the queue's (module disciplines). `matching` are the parameters that
     only combined takes, `portfolio` all of its members. With `phases` jobs advance under contention in phases.
-    `prototype_scales`: under SNS jobs have the alternatives of the prototype (module prototype_scales), under CS its
+    `prototype_scales`: under SNS jobs have the alternatives of the prototype (module spreading_policies), under CS its
     scales.
     """
     true_pool = node_arrays or cluster()

@@ -19,7 +19,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.policies.registry import REGISTRY
 
 if TYPE_CHECKING:
-    from slurm_sns.sim.runners.replay import Runner
+    from slurm_sns.sim.runners import Runner
 
 #: A year.
 MOST_PENALTY_S = 31_536_000
@@ -99,7 +99,7 @@ def simulate(
     """Replay TRACE on the nodes under a policy and print a summary."""
     needs("sns simulate", SIMULATE)
     from slurm_sns.policies.specification import named
-    from slurm_sns.sim.results.result_files import require_directory
+    from slurm_sns.sim.results.result_files import require_directory, write_files
 
     spreading = SpreadingOptions(profiles, progress, learn, seed, user_estimates)
     asked = requested(
@@ -139,7 +139,7 @@ def simulate(
         "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),  # Linux counts KiB
     }
     if out is not None:
-        result.write(out, summary)
+        write_files(out, {**result.files, "summary.json": [json.dumps(summary, indent=2) + "\n"]})
     if as_json:
         print(json.dumps(summary, indent=2))
     else:

@@ -49,7 +49,7 @@ CE = Specification(
     "slurm_sns.policies.baselines.compact:compact_exclusive",
     geometry=GeometryChoice.COMPACT,
     simulated=(CompactParameters(even_scales_only=True),),
-    runner="slurm_sns.sim.runners.programs:programs",
+    runner="slurm_sns.sim.runners:programs",
 )
 
 
@@ -81,5 +81,5 @@ CS = Specification(
     "slurm_sns.policies.baselines.compact:compact_shared",
     geometry=GeometryChoice.ANY_SCALE,
     simulated=(CompactParameters(even_scales_only=True),),
-    runner="slurm_sns.sim.runners.programs:programs",
+    runner="slurm_sns.sim.runners:programs",
 )

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Alternative, Job, Seconds
-from slurm_sns.sim.progress.progress import PlacedRun, Progress
+from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.results.run import Cycles, TraceRun
-from slurm_sns.sim.traces.trace import Trace, TraceJob
-from slurm_sns.sim.traces.trace_arrays import TraceArrays
+from slurm_sns.sim.traces.trace_arrays import Trace, TraceArrays, TraceJob
 
 FINISH, SUBMIT, CYCLE = range(3)
 
@@ -93,10 +92,9 @@ def _moments(seconds: Sequence[Seconds]) -> NDArray[Any]:
 class EventLoop(ABC):
     """The replay of a trace; subclasses define what a cycle does and what jobs hold."""
 
-    def __init__(self, trace: Trace, progress: Progress, interval_s: int | None) -> None:
+    def __init__(self, trace: Trace, interval_s: int | None) -> None:
         """Cycles run at multiples of `interval_s`, or at the moment of each event if it is None."""
         self.trace = trace
-        self.progress = progress
         self.placements: dict[int, PlacedRun] = {}
         self._interval_s = interval_s
         self._cycles: list[CycleRecord] = []

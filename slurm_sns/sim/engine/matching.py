@@ -15,7 +15,7 @@ from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
 from slurm_sns.policies.placement.pass_record import Schedule
 from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
 from slurm_sns.sim.progress.progress import Fixed, PlacedRun, Progress
-from slurm_sns.sim.traces.trace import Trace
+from slurm_sns.sim.traces.trace_arrays import Trace
 
 
 class Matcher(Protocol):
@@ -47,7 +47,8 @@ class Simulation(EventLoop):
         longer than `age_limit_s` go first, oldest first, and have capacity withheld for them.
         """
         run_s = {each.job.id: each.run_s for each in trace.jobs}
-        super().__init__(trace, progress or Fixed(lambda job, _alternative: run_s[job.id]), interval_s)
+        super().__init__(trace, interval_s)
+        self._progress = progress or Fixed(lambda job, _alternative: run_s[job.id])
         self._node_arrays = node_arrays
         self._scheduler = scheduler
         self._queue_depth = queue_depth
@@ -90,7 +91,7 @@ class Simulation(EventLoop):
     def finish(self, placed: PlacedRun) -> None:
         """Free what the job held, and update the ends that change with it."""
         self._free[:, placed.nodes] += taken(self._node_arrays.capacity, placed.alternative, placed.nodes)
-        self.expect(self.progress.finish(placed))
+        self.expect(self._progress.finish(placed))
         self._charge(placed, -1)
 
     def _age(self, before_s: Seconds) -> None:
@@ -108,7 +109,7 @@ class Simulation(EventLoop):
 
     def _start(self, placed: PlacedRun) -> None:
         self._free[:, placed.nodes] -= taken(self._node_arrays.capacity, placed.alternative, placed.nodes)
-        self.expect(self.progress.start(placed))
+        self.expect(self._progress.start(placed))
         self._charge(placed, 1)
 
     def _charge(self, placed: PlacedRun, sign: int) -> None:

@@ -1,1 +1,1 @@
-"""How jobs advance once they are started: fixed run times, contention, shares of CPU."""
+"""How jobs advance once they are started: fixed run times, or contention."""

@@ -3,8 +3,8 @@
 In one second finishes come first, then submits, then a cycle. A cycle runs only when something was submitted or
 finished since the last one, or the last one of a portfolio matched something: the same rules as in `engine`. What a
 cycle starts is decided by a *pass*: that of a portfolio (`advance`), the same with lookahead (module
-`lookahead_loop`), or that of FCFS and EASY (module `backfilling_loop`). Each pass has an entry point of its own around
-`reach_next`, `begin_cycle` and `dispatch`, because numba caches no function that is given another one.
+`lookahead_replay`), or that of FCFS and EASY (module `backfilling_loop`). Each pass has an entry point of its own
+around `reach_next`, `begin_cycle` and `dispatch`, because numba caches no function that is given another one.
 
 Jobs that have waited longer than the age limit move from their project's list to the list of over-aged jobs, which is
 in order of submit time, as the trace is. Running jobs are in a wheel of buckets, by the number of the cycle in which

@@ -1,15 +1,17 @@
-"""Replay a trace of fluid jobs under one of DFRS's algorithms, with the compiled event loop.
+"""Replay a trace of fluid jobs under one of DFRS's algorithms, or under a batch baseline, with the compiled loops.
 
 The result is that of the event engine (`sim/engine/planned`) under the policy, which decides by the same kernel.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.policies.baselines.compact import compact_exclusive
 from slurm_sns.policies.dfrs.algorithms import Algorithm
 from slurm_sns.policies.dfrs.fluid_arrays import (
     Flags,
@@ -23,8 +25,8 @@ from slurm_sns.policies.dfrs.fluid_arrays import (
     node_capacity,
 )
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
-from slurm_sns.sim.replay.fluid_loop import replay_some
-from slurm_sns.sim.replay.fluid_state import (
+from slurm_sns.sim.replay.backfilling_loop import EASY, EASY_EXTRA_NODES, FCFS
+from slurm_sns.sim.replay.fluid_loop import (
     LAST_NS,
     NANOSECONDS,
     NEVER,
@@ -34,9 +36,12 @@ from slurm_sns.sim.replay.fluid_state import (
     FluidReplay,
     FluidSettings,
     FluidTimes,
+    replay_some,
 )
-from slurm_sns.sim.traces.fluid_trace import FluidTrace, can_run
-from slurm_sns.sim.traces.trace import TOO_LARGE
+from slurm_sns.sim.replay.trace_replay import replay_in_order
+from slurm_sns.sim.results.run import TraceRun
+from slurm_sns.sim.traces.fluid_trace import FluidTrace, can_run, on_whole_nodes, whole_nodes
+from slurm_sns.sim.traces.trace_arrays import TOO_LARGE
 
 #: Moments between two reports of progress: a fraction of a second, mostly.
 PART = 1000
@@ -45,6 +50,9 @@ LONGEST_S = 4e9
 MOST_TASKS = 100_000_000
 #: Periodic runs until then: some take minutes.
 MOST_RUNS = 100_000_000
+
+#: The batch baselines; `easy-extra-nodes-only` is EASY as in the program of the DFRS paper's authors (vcsim).
+BATCH = {"fcfs": FCFS, "easy": EASY, "easy-extra-nodes-only": EASY_EXTRA_NODES}
 
 
 class FluidRun(NamedTuple):
@@ -142,6 +150,21 @@ def replay_fluid(
         float(counts.used[1]) / scale.memory,
         *counts.instants.tolist(),
     )
+
+
+def replay_batch(
+    nodes: int, trace: FluidTrace, algorithm: str, *, expected_run_s: NDArray[np.float64] | None = None
+) -> TraceRun:
+    """Replay the trace, in whole seconds, under one of `BATCH` on this many nodes: each task has a whole node.
+
+    `expected_run_s` has one entry per job, 0 where nothing is known; None means the true run times.
+
+    Source: Dynamic fractional resource scheduling (IPDPS 2010), section IV-B.
+    """
+    node_arrays = whole_nodes(nodes)
+    records = replace(on_whole_nodes(trace, node_arrays), limit_s=expected_run_s)
+    rules = replace(compact_exclusive().rules, queue_depth=len(trace))
+    return replay_in_order(node_arrays, records, rules, BATCH[algorithm], interval_s=1)
 
 
 def _cluster(node_arrays: NodeArrays, trace: FluidTrace) -> tuple[FluidCluster, Scale]:

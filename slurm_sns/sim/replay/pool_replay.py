@@ -40,7 +40,8 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     Samples,
 )
 from slurm_sns.sim.replay.pool_loop import DONE, MORE, TOO_LATE, replay_some
-from slurm_sns.sim.traces.pool_trace import PoolTrace, TraceSite
+from slurm_sns.sim.traces.nodes_csv import TraceSite
+from slurm_sns.sim.traces.pool_trace import PoolTrace
 
 Integers = NDArray[np.integer]
 

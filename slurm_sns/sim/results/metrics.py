@@ -10,13 +10,13 @@ scheduling (bound 30 s).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
-from slurm_sns.sim.results.run import Cycles, TraceRun
+from slurm_sns.sim.results.run import TraceRun
 
 #: Turnaround and run times below this count as this much; otherwise very short jobs would decide the maximum.
 STRETCH_BOUND_S = 30
@@ -47,52 +47,82 @@ class Metrics:
 
 
 class Timings(NamedTuple):
-    """Of each job: its submit, start and end, and cores and memory over all its nodes."""
+    """Of each job, in seconds: its submit, its wait, submit to end, and how long it has to run."""
 
     submit_s: Column
-    start_s: Column
-    end_s: Column
-    held: Column  #: (2, jobs)
+    wait_s: Column
+    turnaround_s: Column
+    run_s: Column
 
 
 def measure(run: TraceRun, node_arrays: NodeArrays) -> Metrics:
     """The metrics of one run."""
     submit, start, end = (column.astype(np.float64) for column in (run.records.submit_s, run.start_s, run.end_s))
-    return measure_jobs(Timings(submit, start, end, run.held(node_arrays)), run.cycles, node_arrays, run.members)
-
-
-def measure_jobs(timings: Timings, cycles: Cycles, node_arrays: NodeArrays, members: Sequence[str]) -> Metrics:
-    """The same from its parts."""
-    submit, start, end, taken = timings
-    run = end - start
+    held = run.held(node_arrays)
     first, last = float(submit.min()), float(submit.max())
     running = inside(start, end, first, last)
+    cycles, members = run.cycles, run.members
+    busy = cycles.winners[cycles.waiting > 0]
+    wins = {member: int(np.count_nonzero(busy >> at & 1)) for at, member in enumerate(members)}
+    return metrics_of(
+        Timings(submit, start - submit, end - submit, end - start),
+        node_arrays,
+        held=held,
+        used_s=[float((each * running).sum()) for each in held],
+        waited_s=float(inside(submit, start, first, last).sum()),
+        cycles=(len(cycles.waiting), len(busy)),
+        wins=wins,
+    )
 
-    def fraction(resource: int, seconds: Column) -> float | None:
-        capacity = float(node_arrays.capacity[resource].sum())
-        return float((taken[resource] * seconds).sum()) / (capacity * (last - first)) if last > first else None
 
-    def percent(resource: int) -> float | None:
-        demanded = fraction(resource, run)
+def metrics_of(
+    times: Timings,
+    node_arrays: NodeArrays,
+    *,
+    held: NDArray[Any] | Sequence[NDArray[Any]],
+    used_s: Sequence[float | None],
+    waited_s: float,
+    cycles: tuple[int, int],
+    wins: dict[str, int] | None = None,
+) -> Metrics:
+    """The metrics from their parts.
+
+    `held` are the cores, and the memory, of each job over all its nodes. `used_s` are those in use, times seconds, and
+    `waited_s` is the time that jobs were in queues, from the first submit to the last. `cycles` are all, and those with
+    a queue. Without `wins` there is no portfolio.
+    """
+    span_s = float(times.submit_s.max()) - float(times.submit_s.min())
+
+    def share(amount_s: float | None, resource: int) -> float | None:
+        if amount_s is None or not span_s:
+            return None
+        return amount_s / (float(node_arrays.capacity[resource].sum()) * span_s)
+
+    def load(resource: int) -> float | None:
+        demanded = share(float((held[resource] * times.run_s).sum()), resource)
         return None if demanded is None else 100 * demanded
 
-    busy = cycles.winners[cycles.waiting > 0]
-    idle = len(cycles.waiting) - len(busy)
-    wins = {member: int(np.count_nonzero(busy >> at & 1)) for at, member in enumerate(members)}
+    wins, idle = wins or {}, cycles[0] - cycles[1]
     return Metrics(
-        mean_wait_s=float((start - submit).mean()),
-        mean_slowdown=float(((end - submit) / run).mean()),
-        max_bounded_stretch=float((np.maximum(end - submit, STRETCH_BOUND_S) / np.maximum(run, STRETCH_BOUND_S)).max()),
-        mean_queue_length=float(inside(submit, start, first, last).sum()) / (last - first) if last > first else None,
-        utilisation_cores=fraction(CORES, running),
-        utilisation_memory=fraction(MEMORY, running),
-        load_cores=percent(CORES),
-        load_memory=percent(MEMORY),
-        cycles=len(cycles.waiting),
-        cycles_with_waiting=len(busy),
+        mean_wait_s=float(times.wait_s.mean()),
+        mean_slowdown=float((times.turnaround_s / times.run_s).mean()),
+        max_bounded_stretch=float(bounded_stretch(times.turnaround_s, times.run_s).max()),
+        mean_queue_length=waited_s / span_s if span_s else None,
+        utilisation_cores=share(used_s[CORES], CORES),
+        utilisation_memory=share(used_s[MEMORY], MEMORY),
+        load_cores=load(CORES),
+        load_memory=load(MEMORY),
+        cycles=cycles[0],
+        cycles_with_waiting=cycles[1],
         wins=wins,
         wins_all_cycles={member: count + idle for member, count in wins.items()},
     )
+
+
+def bounded_stretch(turnaround_s: Column, run_s: Column) -> Column:
+    """The bounded stretch of each job, from its time between submit and end, and how long it has to run."""
+    stretch: Column = np.maximum(turnaround_s, STRETCH_BOUND_S) / np.maximum(run_s, STRETCH_BOUND_S)
+    return stretch
 
 
 def inside(begin: Column, end: Column, first: float, last: float) -> Column:

@@ -1,8 +1,7 @@
 """The metrics and result files of a replay of a site with pools.
 
 The metrics of a period are those of the paper's tables 1 and 2. Suspended jobs are those whose first suspension began
-in the period; completion is end - submit. Utilisation and the number of suspended jobs are sampled each minute. Totals
-and the makespan are those of the whole replay.
+in the period; completion is end - submit. Utilisation is sampled each minute. Totals are those of the whole replay.
 
 The metrics of a simulation are as in module metrics, with these differences: the wait of a job is the time in queues,
 and its slowdown counts all of its time, with suspensions and lost attempts. The utilisation of cores is sampled; that
@@ -11,77 +10,46 @@ of memory is not known if suspended jobs free theirs.
 Source: Cost-based dynamic job rescheduling (2010), section 4 (tables 1 and 2; the sampling).
 """
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import chain
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
+from slurm_sns.policies.placement.node_arrays import CORES
 from slurm_sns.sim.replay.pool_replay import SAMPLE_S, PoolRun
-from slurm_sns.sim.results.metrics import STRETCH_BOUND_S, Column, Metrics, inside
-from slurm_sns.sim.results.result_files import JOBS_HEADER, gigabytes, write_files
-from slurm_sns.sim.traces.pool_trace import Flags, Integers, PoolTrace, TraceSite
+from slurm_sns.sim.results.metrics import Column, Metrics, Timings, inside, metrics_of
+from slurm_sns.sim.results.result_files import JOBS_HEADER, PART, gigabytes
+from slurm_sns.sim.traces.nodes_csv import TraceSite
+from slurm_sns.sim.traces.pool_trace import Flags, Integers, PoolTrace
 
 POOL_JOBS_HEADER = f"{JOBS_HEADER.rstrip()},pool,suspensions,suspended_s,restarts,wasted_s,wait_s\n"
-
-#: How many jobs are converted to text at a time.
-PART = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class PeriodMetrics:
-    """The metrics of a period; None is a mean over nothing.
-
-    The period begins with the replay, or after a warm-up; its end is in it. `jobs_suspended`: the first suspension
-    began in the period; `suspended_completed`: those of them that ended in it. `mean_suspend_s` is the mean of their
-    time suspended, over their life, and `suspended_mean_completion_s` that of their completion. `moved_at_once` counts
-    those of them that were never suspended for longer than an instant, and `resumed_mean_suspend_s` is the mean over
-    the others. `suspended_pct_of_completed` is jobs suspended over all jobs completed. `wasted_core_s_total` are the
-    cores of lost attempts times their run time; `makespan_s` is the last end.
-    """
-
-    jobs_submitted: int
-    jobs_completed: int
-    mean_completion_s: float | None
-    jobs_suspended: int
-    suspended_completed: int
-    suspended_completed_pct: float | None
-    mean_suspend_s: float | None
-    moved_at_once: int
-    resumed_mean_suspend_s: float | None
-    suspended_mean_completion_s: float | None
-    suspended_pct_of_completed: float | None
-    utilisation_sampled_pct: float
-    suspended_jobs_sampled_mean: float
-    suspended_jobs_sampled_max: int
-    suspensions_total: int
-    restarts_total: int
-    wasted_core_s_total: float
-    sum_completion_all_s: float
-    makespan_s: float
 
 
 def period_metrics(
     site: TraceSite, trace: PoolTrace, run: PoolRun, period_end_s: int, *, warm_up_s: int | None = None
-) -> PeriodMetrics:
-    """The metrics of the period that ends at `period_end_s` on the trace's clock.
+) -> dict[str, float | None]:
+    """The metrics of the period that ends at `period_end_s` on the trace's clock; None is a mean over nothing.
 
-    With `warm_up_s` only what was submitted, completed or first suspended after that time counts, and only the samples
-    from that time on. Jobs of the warm-up that complete after it count as completed.
+    The period begins with the replay; its end is in it. With `warm_up_s` only what was completed or first suspended
+    after that time counts, and only the samples from that time on. Jobs of the warm-up that complete after it count as
+    completed.
+
+    `jobs_suspended`: the first suspension began in the period; `suspended_completed_pct`: the share of them that ended
+    in it. Of these `mean_suspend_s` is the mean of the time suspended, over their life, and
+    `suspended_mean_completion_s` that of their completion. `moved_at_once` counts those that were never suspended for
+    longer than an instant, and `resumed_mean_suspend_s` is the mean over the others. `suspended_pct_of_completed` is
+    jobs suspended over all jobs completed. `wasted_core_s_total` are the cores of lost attempts times their run time.
 
     Raises:
         ValueError: the run was not sampled until the end, or the warm-up is longer.
     """
     first, end = -(-(warm_up_s or 0) // SAMPLE_S), period_end_s // SAMPLE_S + 1
-    cores_used, suspended_jobs = run.cores_used[first:end], run.suspended_jobs[first:end]
+    cores_used = run.cores_used[first:end]
     samples = end - first
     if samples < 1:
         raise ValueError(f"the warm-up is {warm_up_s} s long; the period ends at {period_end_s} s")
-    if len(cores_used) < samples or len(suspended_jobs) < samples:
+    if len(cores_used) < samples:
         raise ValueError(f"{len(run.cores_used)} samples; a period of {period_end_s} s has {end}")
     ticks = trace.ticks_per_s
     last = period_end_s * ticks
@@ -99,31 +67,25 @@ def period_metrics(
     def mean_s(amount: Integers, of: Flags) -> float | None:
         return int(amount[of].sum()) / int(of.sum()) / ticks if of.any() else None
 
-    return PeriodMetrics(
-        jobs_submitted=int(counts(trace.submit).sum()),
-        jobs_completed=int(completed.sum()),
-        mean_completion_s=mean_s(completion, completed),
-        jobs_suspended=int(suspended.sum()),
-        suspended_completed=int(both.sum()),
-        suspended_completed_pct=_percent(int(both.sum()), int(suspended.sum())),
-        mean_suspend_s=mean_s(run.suspended, both),
-        moved_at_once=int(at_once.sum()),
-        resumed_mean_suspend_s=mean_s(run.suspended, both & ~at_once),
-        suspended_mean_completion_s=mean_s(completion, both),
-        suspended_pct_of_completed=_percent(int(suspended.sum()), int(completed.sum())),
-        utilisation_sampled_pct=100 * int(cores_used.sum()) / (samples * int(site.nodes.capacity[CORES].sum())),
-        suspended_jobs_sampled_mean=int(suspended_jobs.sum()) / samples,
-        suspended_jobs_sampled_max=int(suspended_jobs.max()),
-        suspensions_total=int(run.suspensions.sum()),
-        restarts_total=int(run.restarts.sum()),
-        wasted_core_s_total=_core_seconds(trace, run.wasted),
-        sum_completion_all_s=int(completion.sum()) / ticks,
-        makespan_s=int(run.end.max()) / ticks,
-    )
+    return {
+        "jobs_completed": int(completed.sum()),
+        "mean_completion_s": mean_s(completion, completed),
+        "jobs_suspended": int(suspended.sum()),
+        "suspended_completed_pct": _percent(int(both.sum()), int(suspended.sum())),
+        "mean_suspend_s": mean_s(run.suspended, both),
+        "moved_at_once": int(at_once.sum()),
+        "resumed_mean_suspend_s": mean_s(run.suspended, both & ~at_once),
+        "suspended_mean_completion_s": mean_s(completion, both),
+        "suspended_pct_of_completed": _percent(int(suspended.sum()), int(completed.sum())),
+        "utilisation_sampled_pct": 100 * int(cores_used.sum()) / (samples * int(site.nodes.capacity[CORES].sum())),
+        "suspensions_total": int(run.suspensions.sum()),
+        "restarts_total": int(run.restarts.sum()),
+        "wasted_core_s_total": _core_seconds(trace, run.wasted),
+    }
 
 
 def measure_pools(site: TraceSite, trace: PoolTrace, run: PoolRun, *, keeps_memory: bool) -> Metrics:
-    """The metrics of a replay. There is no portfolio, so nothing wins.
+    """The metrics of a replay.
 
     `keeps_memory`: suspended jobs hold their memory. A cycle is an instant at which jobs were submitted or ended, and
     jobs wait in it if a queue is not empty afterwards.
@@ -132,37 +94,22 @@ def measure_pools(site: TraceSite, trace: PoolTrace, run: PoolRun, *, keeps_memo
     def seconds(ticks: Integers) -> Column:
         return np.asarray(ticks, np.float64) / trace.ticks_per_s
 
-    turnaround, run_s = seconds(run.end - trace.submit), seconds(trace.run)
-    first, last = int(trace.submit[0]), int(trace.submit[-1])
-    span_s = (last - first) / trace.ticks_per_s
-
-    def share(core_or_memory_s: float, resource: int) -> float | None:
-        return core_or_memory_s / (float(site.nodes.capacity[resource].sum()) * span_s) if span_s else None
-
-    def load(amount: Integers, resource: int) -> float | None:
-        demanded = share(float((amount * run_s).sum()), resource)
-        return None if demanded is None else 100 * demanded
-
-    visits = run.visits()
+    visits, submit = run.visits(), seconds(trace.submit)
+    first, last = float(submit[0]), float(submit[-1])
     joined, start = seconds(visits.joined), seconds(visits.start)
     left = start + seconds(visits.suspended + visits.ran)
-    bounds = (first / trace.ticks_per_s, last / trace.ticks_per_s)
-    held_mb_s = float((trace.memory_mb[visits.job] * inside(start, left, *bounds)).sum())
+    held_mb_s = float((trace.memory_mb[visits.job] * inside(start, left, first, last)).sum())
     cycles = np.unique(np.concatenate((trace.submit, run.end)))
-    return Metrics(
-        mean_wait_s=float(seconds(run.waited).mean()),
-        mean_slowdown=float((turnaround / run_s).mean()),
-        max_bounded_stretch=float((np.maximum(turnaround, STRETCH_BOUND_S) / np.maximum(run_s, STRETCH_BOUND_S)).max()),
-        mean_queue_length=float(inside(joined, start, *bounds).sum()) / span_s if span_s else None,
-        utilisation_cores=_sampled_utilisation(site, run, *bounds),
-        utilisation_memory=share(held_mb_s, MEMORY) if keeps_memory else None,
-        load_cores=load(trace.cores, CORES),
-        load_memory=load(trace.memory_mb, MEMORY),
-        cycles=len(cycles),
-        cycles_with_waiting=int((_queued(visits.joined, cycles) > _queued(visits.start, cycles)).sum()),
-        wins={},
-        wins_all_cycles={},
+    with_waiting = int((_queued(visits.joined, cycles) > _queued(visits.start, cycles)).sum())
+    metrics = metrics_of(
+        Timings(submit, seconds(run.waited), seconds(run.end - trace.submit), seconds(trace.run)),
+        site.nodes,
+        held=(trace.cores, trace.memory_mb),
+        used_s=(None, held_mb_s if keeps_memory else None),
+        waited_s=float(inside(joined, start, first, last).sum()),
+        cycles=(len(cycles), with_waiting),
     )
+    return replace(metrics, utilisation_cores=_sampled_utilisation(site, run, first, last))
 
 
 def pool_summary(trace: PoolTrace, run: PoolRun) -> dict[str, Any]:
@@ -177,28 +124,14 @@ def pool_summary(trace: PoolTrace, run: PoolRun) -> dict[str, Any]:
     }
 
 
-def write_pools(
-    directory: Path, site: TraceSite, trace: PoolTrace, run: PoolRun, summary: Mapping[str, Any], *, begin: int = 0
-) -> None:
-    """Write jobs.csv and summary.json: all files or none.
+def pool_job_lines(site: TraceSite, trace: PoolTrace, run: PoolRun, begin: int = 0) -> Iterator[str]:
+    """The lines of jobs.csv.
 
     A job's start is that of its last attempt, on the node and in the pool that are written with it; `wait_s` and
     `suspended_s` are over its life, `wasted_s` is the run time of its other attempts. Times are exact. The clock of the
     run is `begin` ticks behind that of the trace.
-
-    Raises:
-        SnsError: a file cannot be written.
     """
-    write_files(
-        directory,
-        {
-            "jobs.csv": chain([POOL_JOBS_HEADER], _job_lines(site, trace, run, begin)),
-            "summary.json": [json.dumps(summary, indent=2) + "\n"],
-        },
-    )
-
-
-def _job_lines(site: TraceSite, trace: PoolTrace, run: PoolRun, begin: int) -> Iterator[str]:
+    yield POOL_JOBS_HEADER
     ticks = trace.ticks_per_s
     digits = len(str(ticks)) - 1
 

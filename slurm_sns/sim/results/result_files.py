@@ -1,6 +1,5 @@
-"""Write the results of a simulation: all files or none, byte-identical for the same input (but for the wall times)."""
+"""The result files of a simulation: all or none are written, byte-identical for the same input."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -37,22 +36,12 @@ def require_directory(directory: Path) -> None:
         raise BadInput(f"{directory}: cannot write in {existing}; valid: a directory that you may write in")
 
 
-def write_results(
-    directory: Path, run: TraceRun, node_arrays: NodeArrays, summary: Mapping[str, Any], *, spreads: bool = False
-) -> None:
-    """Write jobs.csv, cycles.csv and summary.json; each appears whole, and none before all are on the disk.
-
-    `spreads`: the policy uses scale factors, so that they are written.
-
-    Raises:
-        SnsError: a file cannot be written.
-    """
-    texts: dict[str, Iterable[str]] = {
+def result_files(run: TraceRun, node_arrays: NodeArrays, *, spreads: bool = False) -> dict[str, Iterable[str]]:
+    """The lines of jobs.csv and cycles.csv; `spreads`: the policy uses scale factors, so that they are written."""
+    return {
         "jobs.csv": chain([JOBS_HEADER], _job_lines(run, node_arrays.names, spreads=spreads)),
         "cycles.csv": chain([CYCLES_HEADER], _cycle_lines(run)),
-        "summary.json": iter([json.dumps(summary, indent=2) + "\n"]),
     }
-    write_files(directory, texts)
 
 
 def write_files(directory: Path, texts: Mapping[str, Iterable[str]]) -> None:
@@ -118,3 +107,8 @@ def gigabytes(memory_mb: int) -> str:
     """The memory in GB, exact: a MiB is a binary fraction of a GB."""
     whole, rest = divmod(memory_mb, MIB_PER_GB)
     return str(whole) if not rest else repr(memory_mb / MIB_PER_GB)
+
+
+def decimal(number: float) -> str:
+    """The number with up to six decimals, without zeros at the end."""
+    return f"{number:.6f}".rstrip("0").rstrip(".")

@@ -1,5 +1,11 @@
 """A trace of jobs for fractional sharing: each task of a job has a memory need and a CPU need that is fluid.
 
+It is read from CSV of tasks with fluid needs, from SWF, or from CSV for matching.
+
+The first has the header `job_id,submit_s,run_s,tasks,cpu_need,memory_need`. The needs are those of one task as
+fractions of a node, exact to six decimals; the nodes must be alike. In the other forms each of a job's nodes has one
+task, whose needs are the job's cores and memory there; as for matching, that is at least SMALLEST_MEMORY_MB of memory.
+
 Needs are in the units of the nodes' capacity: cores and MiB, or `PARTS` parts of a node where the trace gives fractions
 of one. All amounts are integers, so that a packing is exact.
 
@@ -7,13 +13,20 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section II-B.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.model import Resources
+from slurm_sns.errors import BadInput
+from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number
+from slurm_sns.sim.traces.files import TraceFile, header_of
+from slurm_sns.sim.traces.nodes_csv import MOST_NODES
+from slurm_sns.sim.traces.read_trace import read_records
+from slurm_sns.sim.traces.trace_arrays import SHORTEST_RUN_S, TOO_LARGE, TraceArrays, counted, no_job_left
 
 Integers = NDArray[np.int64]
 Column = NDArray[np.float64]
@@ -22,6 +35,25 @@ Column = NDArray[np.float64]
 PARTS = 1_000_000
 #: The least yield that a search tries is 0.01: a node's CPU is shared by so many whole needs at most.
 MOST_TO_ONE = 100
+#: A hundred years: moments are exact to nanoseconds in a replay.
+LATEST_SUBMIT_S = 3e9
+
+
+def _parts(needs: Column) -> Integers:
+    """Fractions of a node, in parts."""
+    return np.rint(needs * PARTS).astype(np.int64)
+
+
+HEADER = "job_id,submit_s,run_s,tasks,cpu_need,memory_need"
+CHECKS = (
+    Number("job_id", 0, whole=True),
+    Distinct("job_id"),
+    Number("run_s", 0, LATEST_SUBMIT_S),
+    Number("tasks", 1, MOST_NODES, whole=True),
+    Number("cpu_need", 0, 1, rule=(lambda needs: np.rint(needs * PARTS) >= 1, f"a number from {1 / PARTS:g} to 1")),
+    Number("memory_need", 0, 1),
+    Number("submit_s", 0, LATEST_SUBMIT_S),
+)
 
 
 @dataclass(frozen=True)
@@ -29,7 +61,8 @@ class FluidTrace:
     """The jobs by submit time, those of one moment by number; each column has one entry per job.
 
     `cpu` and `memory` are the needs of one task, `run_s` the run time with all of the CPU need, `limit_s` the owner's
-    time limit (nan where there is none). `dropped` counts the jobs that were left out, by reason.
+    time limit (nan where there is none). `dropped` counts the jobs that were left out, by reason, and `unsorted` those
+    that were submitted earlier than a job on a line above.
     """
 
     identity: Integers
@@ -40,9 +73,45 @@ class FluidTrace:
     memory: Integers
     limit_s: Column
     dropped: Mapping[str, int] = field(default_factory=dict)
+    unsorted: int = 0
 
     def __len__(self) -> int:
         return len(self.identity)
+
+    def only(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "FluidTrace":
+        """The jobs of these rows."""
+        names = ("identity", "submit_s", "run_s", "tasks", "cpu", "memory", "limit_s")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+    def in_order(self) -> "FluidTrace":
+        """The jobs by submit time and number."""
+        return self.only(np.lexsort((self.identity, self.submit_s)))
+
+
+def read_fluid(
+    name: str, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None
+) -> tuple[FluidTrace, NodeArrays]:
+    """The trace in the file `name` (`-`: SWF on standard input) for these nodes, and these in the units of its needs.
+
+    Raises:
+        BadInput: naming file, line and what would be valid.
+    """
+    if not has_tasks(name):
+        return _of_records(read_records(name, node_arrays, load_factor=load_factor, limit=limit)), node_arrays
+    if len(node_arrays.types) > 1:
+        raise BadInput(f"{name}: needs are fractions of a node, but nodes differ; valid: nodes that are all alike")
+    in_parts = NodeArrays(node_arrays.names, amounts([Resources(PARTS, PARTS)] * len(node_arrays.names)))
+    trace = _of_table(name, load_factor, limit)
+    fits = can_run(in_parts, trace)
+    dropped = counted({TOO_LARGE: int((~fits).sum())})
+    if not fits.any():
+        raise no_job_left(name, dropped)
+    return replace(trace.only(fits), dropped=dropped).in_order(), in_parts
+
+
+def has_tasks(name: str) -> bool:
+    """Whether the file is a CSV of tasks with fluid needs."""
+    return "tasks" in header_of(name)
 
 
 def can_run(node_arrays: NodeArrays, trace: FluidTrace) -> NDArray[np.bool_]:
@@ -60,3 +129,59 @@ def whole_nodes(count: int) -> NodeArrays:
     width = len(str(count - 1))
     names = tuple(f"n{at:0{width}d}" for at in range(count))
     return NodeArrays(names, amounts([Resources(PARTS, PARTS)] * count))
+
+
+def on_whole_nodes(trace: FluidTrace, node_arrays: NodeArrays) -> TraceArrays:
+    """The jobs as a batch scheduler runs them: each task has one of these nodes, the first of which is like all.
+
+    Times are integers if they all are whole seconds.
+    """
+    demand = Resources(*node_arrays.capacity[:, 0].tolist())
+    sizes, kind = np.unique(trace.tasks, return_inverse=True)
+    are_whole = all((times == np.floor(times)).all() for times in (trace.submit_s, trace.run_s))
+    submit_s, run_s = (times.astype(np.int64) if are_whole else times for times in (trace.submit_s, trace.run_s))
+    return TraceArrays(
+        trace.identity,
+        submit_s,
+        run_s,
+        kind.astype(np.int32).ravel(),
+        np.zeros(len(trace), np.int32),
+        [(tasks, demand.cores, demand.memory_mb, "") for tasks in sizes.tolist()],
+        [""],
+        dict(trace.dropped),
+        trace.unsorted,
+        given_choices=[(Alternative(tasks, demand, exclusive=True),) for tasks in sizes.tolist()],
+    )
+
+
+def _of_records(records: TraceArrays) -> FluidTrace:
+    """The jobs of a trace for matching, one task on each of their nodes."""
+    tasks, cpu, memory = np.array([kind[:3] for kind in records.kinds], dtype=np.int64)[records.kind].T.copy()
+    submit_s, run_s = records.submit_s.astype(np.float64), records.run_s.astype(np.float64)
+    no_limit_s = np.full(len(records), np.nan)
+    return FluidTrace(
+        records.identity, submit_s, run_s, tasks, cpu, memory, no_limit_s, records.dropped, records.unsorted
+    ).in_order()
+
+
+def _of_table(name: str, load_factor: float, limit: int | None) -> FluidTrace:
+    """All jobs of a CSV of tasks, in its order."""
+    table = CsvReader(TraceFile.of(name), HEADER, CHECKS, limit).table()
+    submit_s = table["submit_s"]
+    if load_factor != 1:
+        factor = Fraction(repr(load_factor))
+        submit_s = np.array([round(float(Fraction(each) * factor), 6) for each in submit_s.tolist()])
+    if submit_s.max() > LATEST_SUBMIT_S:
+        raise BadInput(
+            f"{name}: with --load-factor {load_factor:g} jobs are submitted after {LATEST_SUBMIT_S:g} s; valid: less"
+        )
+    return FluidTrace(
+        table["job_id"].astype(np.int64),
+        submit_s,
+        np.maximum(table["run_s"], SHORTEST_RUN_S),
+        table["tasks"].astype(np.int64),
+        _parts(table["cpu_need"]),
+        _parts(table["memory_need"]),
+        np.full(len(submit_s), np.nan),
+        unsorted=int((np.maximum.accumulate(submit_s) > submit_s).sum()),
+    )

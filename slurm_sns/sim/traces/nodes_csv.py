@@ -7,8 +7,10 @@ ignores it. `closids` is what sns.yaml calls so, 0 where there is no limit; with
 """
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slurm_sns.closids import FEWEST, counted
 from slurm_sns.errors import BadInput
@@ -16,7 +18,6 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.traces.columns import Columns, CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.pool_trace import TraceSite
 
 MIB_PER_GB = 1024
 
@@ -44,6 +45,18 @@ CHECKS = (
     Number("bandwidth_gbps", 0),
     Number("closids", 0, MOST_CLOSIDS, whole=True, rule=ENOUGH_CLOSIDS),
 )
+
+
+@dataclass(frozen=True)
+class TraceSite:
+    """The nodes of a site in the machine list's order, and its pools in the order of their first node.
+
+    `pool_of` gives each node's pool as a place in `pools`.
+    """
+
+    nodes: NodeArrays
+    pools: tuple[str, ...]
+    pool_of: NDArray[np.integer]
 
 
 def read_nodes(name: str) -> NodeArrays:

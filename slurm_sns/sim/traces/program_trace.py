@@ -3,11 +3,16 @@
 In a CSV of programs the alternatives follow from each job's processes and its program's profile. In SWF no job has a
 profile: CS spreads the processes, the other policies keep the equal parts. In a CSV for matching the jobs keep their
 own geometry. Under CE all jobs run on empty nodes.
+
+The header of a CSV of programs is `job_id,submit_s,run_s,program,processes`, optionally `alpha`. `run_s` is the run
+time under CE. A job whose program is not among the profiles is a job without profile.
 """
 
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -23,41 +28,60 @@ from slurm_sns.policies.specification import GeometryChoice
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.engine.spreading_policies import policy_of
 from slurm_sns.sim.progress.authors_model import AuthorsModel, Runs, time_factor
+from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile, header_of
-from slurm_sns.sim.traces.programs_csv import ProgramJob, read_program_jobs
 from slurm_sns.sim.traces.read_trace import read_records
-from slurm_sns.sim.traces.trace import TOO_LARGE, Trace
-from slurm_sns.sim.traces.trace_arrays import Alternatives, TraceArrays, of_kinds
+from slurm_sns.sim.traces.trace_arrays import SMALLEST_MEMORY_MB, TOO_LARGE, Alternatives, Trace, TraceArrays, of_kinds
+
+#: As in --sns-program and in files of profiles.
+PROGRAM = re.compile(r"[A-Za-z0-9._+-]{1,64}\Z")
+
+HEADER = "job_id,submit_s,run_s,program,processes and optionally alpha"
+CHECKS = (
+    Number("job_id", 0, whole=True),
+    Distinct("job_id"),
+    Number("submit_s", 0),
+    Number("run_s", 0),
+    Text("program", lambda text: bool(PROGRAM.match(text)), "1 to 64 letters, digits and . _ + -"),
+    Number("processes", 1, whole=True),
+    Number("alpha", np.nextafter(0, 1), 1, empty=True, valid="empty, or a number above 0, at most 1"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramJob:
+    """A line of the trace; `alpha` is None where it gives none."""
+
+    identity: int
+    submit_s: float
+    run_s: float
+    program: str
+    processes: int
+    alpha: float | None
+
+    @property
+    def request(self) -> Request:
+        """What the job asks for."""
+        return Request(self.processes, memory_per_node_mb=SMALLEST_MEMORY_MB, alpha=self.alpha)
 
 
 @dataclass(frozen=True)
 class ProgramTrace:
-    """A trace, and the lines of its jobs that have a profile.
-
-    `exact_run_s` are the run times under CE as the file has them, and `runs` those of the profiles, both by job; a job
-    that `runs` does not name has no profile.
-    """
+    """A trace, how long its jobs run (with their run times under CE as the file has them), and those with a profile."""
 
     records: TraceArrays
-    parameters: SpreadingParameters
-    exact_run_s: Mapping[int, float]
-    runs: Mapping[int, Runs] = field(default_factory=dict)
+    model: AuthorsModel
     profiled: tuple[ProgramJob, ...] = ()
 
     @property
     def without_profile(self) -> int:
         """How many jobs have no profile."""
-        return len(self.records) - len(self.runs)
+        return len(self.records) - len(self.profiled)
 
     @cached_property
     def trace(self) -> Trace:
         """The jobs as values."""
         return self.records.trace()
-
-    @cached_property
-    def model(self) -> AuthorsModel:
-        """How long the jobs run."""
-        return AuthorsModel(self.exact_run_s, self.runs, self.parameters)
 
 
 @dataclass(frozen=True)
@@ -135,13 +159,12 @@ class TraceReader:
         )
         there = set(records.identity.tolist())
         of_line = [(line, runs_of[number]) for line, number in zip(kept, kind, strict=True) if line.identity in there]
-        return ProgramTrace(
-            records,
-            self.parameters,
+        model = AuthorsModel(
             {line.identity: line.run_s for line, _ in of_line},
             {line.identity: runs for line, runs in of_line if runs},
-            tuple(line for line, runs in of_line if runs),
+            self.parameters,
         )
+        return ProgramTrace(records, model, tuple(line for line, runs in of_line if runs))
 
     @cached_property
     def _make_alternatives(self) -> MakeAlternatives:
@@ -161,7 +184,7 @@ class TraceReader:
     ) -> ProgramTrace:
         given = [alternatives(own) for (own,) in records.choices]
         run_s = dict(zip(records.identity.tolist(), records.run_s.astype(np.float64).tolist(), strict=True))
-        return ProgramTrace(replace(records, given_choices=given), self.parameters, run_s)
+        return ProgramTrace(replace(records, given_choices=given), AuthorsModel(run_s, {}, self.parameters))
 
     def _own_geometry(self, own: Alternative) -> Alternatives:
         return self._make_alternatives(JobRequest(own), self.node_arrays.types).alternatives
@@ -175,3 +198,23 @@ class TraceReader:
         except Infeasible:
             # The memory per core, rounded up, exceeds the nodes' memory: the job keeps its geometry.
             return (own,)
+
+
+def read_program_jobs(source: TraceFile, limit: int | None = None) -> list[ProgramJob]:
+    """The jobs of a CSV file in the order of its lines; with a `limit` only the first ones, at most that many.
+
+    Raises:
+        BadInput: naming the line and what would be valid.
+    """
+    reader = CsvReader(source, HEADER, CHECKS, limit)
+    table = reader.table()
+    alpha = table.get("alpha", np.full(len(table["job_id"]), np.nan)).tolist()
+    columns = (
+        table["job_id"].astype(np.int64).tolist(),
+        table["submit_s"].tolist(),
+        table["run_s"].tolist(),
+        reader.listed("program", table),
+        table["processes"].astype(np.int64).tolist(),
+        [None if math.isnan(each) else each for each in alpha],
+    )
+    return list(map(ProgramJob, *columns))

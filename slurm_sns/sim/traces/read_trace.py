@@ -1,11 +1,32 @@
-"""Read a trace of either format: SWF or CSV, told apart by the header."""
+"""Read a trace for matching of either format: SWF or CSV, told apart by the header.
+
+The CSV's is `job_id,submit_s,run_s,cores,mem_gb`, optionally `nodes,project,heuristic`. With `nodes`, cores and memory
+are those on each of that many nodes. 1 GB is 1024 MiB, fractions of a MiB rounded up.
+"""
+
+import numpy as np
 
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.jobs_csv import read_jobs
+from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.swf import read_swf
-from slurm_sns.sim.traces.trace_arrays import TraceArrays
+from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
+
+HEADER = "job_id,submit_s,run_s,cores,mem_gb and optionally nodes,project,heuristic"
+CHECKS = (
+    Number("job_id", 0, whole=True),
+    Number("nodes", 1, whole=True),
+    Number("cores", 1, whole=True),
+    Distinct("job_id"),
+    Text("heuristic", HEURISTICS.__contains__, f"empty, {', '.join(HEURISTICS)}", empty=True),
+    Number("submit_s", 0),
+    Number("run_s", 0),
+    Number("mem_gb", 0),
+    Text("project", empty=True),
+)
 
 
 def read_records(
@@ -29,3 +50,27 @@ def read_records(
     if user_estimates:
         raise BadInput(f"{name}: a CSV has no time limits; valid with user estimates: SWF")
     return read_jobs(source, node_arrays, load_factor=load_factor, limit=limit)
+
+
+def read_jobs(
+    source: TraceFile, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None
+) -> TraceArrays:
+    """The jobs of a CSV file that these nodes can hold; with a `limit` only that many from its beginning are read.
+
+    Raises:
+        BadInput: naming the line and what would be valid.
+    """
+    reader = CsvReader(source, HEADER, CHECKS, limit)
+    builder = RecordBuilder(node_arrays, load_factor)
+    for part in reader.parts():
+        builder.add(
+            identity=part["job_id"],
+            submit_s=part["submit_s"],
+            run_s=part["run_s"],
+            nodes=part.get("nodes", np.ones(len(part["job_id"]))),
+            cores=part["cores"],
+            memory_mb=np.ceil(part["mem_gb"] * MIB_PER_GB),
+            project=reader.listed("project", part) if "project" in part else None,
+            heuristic=reader.listed("heuristic", part) if "heuristic" in part else None,
+        )
+    return builder.records(source.name)

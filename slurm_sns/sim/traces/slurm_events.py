@@ -8,10 +8,9 @@ the cores and the memory of the smallest node. Constraints on the type of the pr
 """
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from slurm_sns.coverage.logs import EVENT
 from slurm_sns.errors import BadInput
@@ -24,17 +23,6 @@ OPTION = re.compile(r"(?:^|\s)(-N|-n|-p|--mem|--gres|--exclusive)(?:[ =]+([^\s-]
 MEMORY_UNITS = {"K": 1 / 1024, "M": 1.0, "G": float(MIB_PER_GB), "T": 1024.0 * MIB_PER_GB}
 
 
-class SubmitEvent(NamedTuple):
-    """One job: `memory_mb` is None if it asks for none."""
-
-    submit_s: float
-    run_s: float
-    nodes: int
-    tasks: int
-    memory_mb: float | None
-    alone: bool
-
-
 def read_events(
     source: TraceFile, node_arrays: NodeArrays, *, partition: str, memory_mb_per_core: float, load_factor: float = 1.0
 ) -> TraceArrays:
@@ -43,22 +31,17 @@ def read_events(
     Raises:
         BadInput: naming the line and what would be valid, or no job is left.
     """
-    found = [_submission(source.name, number, line) for number, line in enumerate(source.text().splitlines(), 1)]
-    jobs = [job for job, of_partition in found if job is not None and of_partition == partition]
-    if not jobs:
+    lines = enumerate(source.text().splitlines(), 1)
+    found = [job for number, line in lines for job in _jobs(source.name, number, line, partition)]
+    if not found:
         raise BadInput(f"{source.name}: no job of partition {partition} without generic resources")
-    submit_s, run_s, nodes, tasks, alone = (
-        np.array([getattr(job, name) for job in jobs], dtype=np.float64)
-        for name in ("submit_s", "run_s", "nodes", "tasks", "alone")
-    )
-    cores: NDArray[np.float64] = np.ceil(tasks / nodes)
-    default = cores * memory_mb_per_core
-    asked = np.array([np.nan if job.memory_mb is None else job.memory_mb for job in jobs])
-    memory_mb = np.where(np.isnan(asked), default, asked)
+    submit_s, run_s, nodes, tasks, memory_mb, alone = np.array(found, np.float64).T
+    cores = np.ceil(tasks / nodes)
+    memory_mb = np.where(np.isnan(memory_mb), cores * memory_mb_per_core, memory_mb)
     smallest = node_arrays.capacity[[CORES, MEMORY]].min(axis=1)
     builder = RecordBuilder(node_arrays, load_factor)
     builder.add(
-        identity=np.arange(len(jobs), dtype=np.float64),
+        identity=np.arange(len(found), dtype=np.float64),
         submit_s=submit_s,
         run_s=run_s,
         nodes=nodes,
@@ -68,23 +51,26 @@ def read_events(
     return builder.records(source.name)
 
 
-def _submission(name: str, number: int, line: str) -> tuple[SubmitEvent | None, str]:
-    """The job of one line, None if it asks for generic resources, and its partition."""
+def _jobs(name: str, number: int, line: str, partition: str) -> Iterator[tuple[float, ...]]:
+    """The job of one line if it is of the partition and asks for no generic resources.
+
+    Submit and run time, nodes, tasks, memory on each node in MiB (nan if it asks for none), and whether it is alone.
+    """
     found = EVENT.fullmatch(line.strip())
     if found is None:
         raise BadInput(f"{name}, line {number}: '{line[:60]}'; valid: -dt S -e submit_batch_job | -sim-walltime S ...")
     options = {option: value or "" for option, value in OPTION.findall(found["options"])}
     if "--gres" in options:
-        return None, options.get("-p", "")
+        return
     try:
         nodes, tasks = int(options.get("-N", 1)), int(options.get("-n", 1))
-        memory_mb = _mebibytes(options["--mem"]) if "--mem" in options else None
-    except (KeyError, ValueError):
+        memory_mb = _mebibytes(options["--mem"]) if "--mem" in options else np.nan
+    except ValueError:
         raise BadInput(f"{name}, line {number}: '{found['options'][:60]}'; valid: -N 1 -n 32 --mem=500G") from None
     if nodes < 1 or tasks < 1:
         raise BadInput(f"{name}, line {number}: -N {nodes} -n {tasks}; valid: 1 or more of each")
-    job = SubmitEvent(float(found["submit"]), float(found["run"]), nodes, tasks, memory_mb, "--exclusive" in options)
-    return job, options.get("-p", "")
+    if options.get("-p") == partition:
+        yield float(found["submit"]), float(found["run"]), nodes, tasks, memory_mb, "--exclusive" in options
 
 
 def _mebibytes(text: str) -> float:

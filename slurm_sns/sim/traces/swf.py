@@ -17,8 +17,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import CORES, NodeArrays
 from slurm_sns.sim.traces.columns import LARGEST, ColumnReader, Columns, NotPlain, is_repeated, number_in, plain_table
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.trace import SMALLEST_MEMORY_MB
-from slurm_sns.sim.traces.trace_arrays import Column, RecordBuilder, TraceArrays
+from slurm_sns.sim.traces.trace_arrays import SMALLEST_MEMORY_MB, Column, RecordBuilder, TraceArrays
 
 FIELDS = 18
 KB_PER_MIB = 1024
@@ -100,7 +99,21 @@ def read_swf(
     builder = RecordBuilder(node_arrays, load_factor)
     names = COLUMNS | REQUESTED_TIME if user_estimates else COLUMNS
     for fields in SwfReader(source, names, limit).parts():
-        _add(builder, fields)
+        left, processors, dropped = usable_lines(fields)
+        builder.dropped.update(dropped)
+        memory_kb = np.trunc(np.where(fields["requested memory"] > 0, fields["requested memory"], fields["memory"]))
+        processors, memory_kb = processors[left], memory_kb[left]
+        nodes = np.ceil(processors / float(node_arrays.capacity[CORES].max()))
+        cores = np.ceil(processors / nodes)
+        builder.add(
+            identity=fields["job"][left],
+            submit_s=fields["submit"][left],
+            run_s=fields["run time"][left],
+            nodes=nodes,
+            cores=cores,
+            memory_mb=np.where(memory_kb > 0, cores * np.ceil(memory_kb / KB_PER_MIB), SMALLEST_MEMORY_MB),
+            limit_s=fields["requested time"][left] if "requested time" in fields else None,
+        )
     return builder.records(source.name)
 
 
@@ -130,22 +143,3 @@ def usable_lines(fields: Columns) -> tuple[NDArray[np.bool_], Column, Mapping[st
         dropped[reason] = int(np.count_nonzero(left & wrong))
         left &= ~wrong
     return left, processors, dropped
-
-
-def _add(builder: RecordBuilder, fields: Columns) -> None:
-    """Add the jobs with known times and size; the others are counted as dropped."""
-    left, processors, dropped = usable_lines(fields)
-    builder.dropped.update(dropped)
-    memory_kb = np.trunc(np.where(fields["requested memory"] > 0, fields["requested memory"], fields["memory"]))
-    processors, memory_kb = processors[left], memory_kb[left]
-    nodes = np.ceil(processors / float(builder.node_arrays.capacity[CORES].max()))
-    cores = np.ceil(processors / nodes)
-    builder.add(
-        identity=fields["job"][left],
-        submit_s=fields["submit"][left],
-        run_s=fields["run time"][left],
-        nodes=nodes,
-        cores=cores,
-        memory_mb=np.where(memory_kb > 0, cores * np.ceil(memory_kb / KB_PER_MIB), SMALLEST_MEMORY_MB),
-        limit_s=fields["requested time"][left] if "requested time" in fields else None,
-    )

@@ -1,7 +1,12 @@
-"""A trace as arrays: what a replay needs of each job, in 36 bytes (44 with time limits), and the few kinds of jobs."""
+"""A trace: the jobs that a simulation submits, and how many of the file's jobs were left out, by reason.
 
+A replay has it as arrays: what it needs of each job, in 36 bytes (44 with time limits), and the few kinds of jobs. The
+event engine has it as values.
+"""
+
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,18 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.errors import BadInput
+from slurm_sns.model import Alternative, Job, Resources, Seconds
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, fits_ever
-from slurm_sns.sim.traces.trace import (
-    SHORTEST_RUN_S,
-    SMALLEST_MEMORY_MB,
-    TOO_LARGE,
-    Trace,
-    TraceJob,
-    counted,
-    half_up,
-    no_job_left,
-)
 
 Integers = NDArray[np.int64]
 Column = NDArray[np.float64]
@@ -32,6 +28,28 @@ Moments = NDArray[Any]
 #: (nodes, cores, memory in MiB on each, own heuristic or "")
 Kind = tuple[int, int, int, str]
 Alternatives = tuple[Alternative, ...]
+
+#: Shorter run times and smaller requests count as this much, as in the authors' simulator.
+SHORTEST_RUN_S = 1
+SMALLEST_MEMORY_MB = 1024
+
+TOO_LARGE = "larger than any nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceJob:
+    """A job of a trace and how long it runs once it is started."""
+
+    job: Job
+    run_s: Seconds
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The jobs by submit second, those of one second in the order of the file."""
+
+    jobs: tuple[TraceJob, ...]
+    dropped: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -156,7 +174,7 @@ class RecordBuilder:
         self._parts.append(
             (
                 identity[kept].astype(np.int64),
-                _arrivals(submit_s[kept], self.load_factor),
+                arrivals(submit_s[kept], self.load_factor),
                 _whole_seconds(run_s[kept]),
                 self._number(shapes, of_row[kept], heuristic),
                 self._project_numbers(project, int(np.count_nonzero(kept))),
@@ -267,15 +285,15 @@ def of_kinds(
     dropped[TOO_LARGE] += int(len(kept) - np.count_nonzero(kept))
     if not kept.any():
         raise no_job_left(name, dropped)
-    arrivals = _arrivals(submit_s, load_factor)
+    arrived_s = arrivals(submit_s, load_factor)
     rows = np.flatnonzero(kept)
-    rows = rows[np.argsort(arrivals[rows], kind="stable")]
+    rows = rows[np.argsort(arrived_s[rows], kind="stable")]
     kind, run_s = kind[rows], run_s[rows]
     most = max(map(len, choices))
     factors = np.array([[*of_kind, *[of_kind[-1]] * (most - len(of_kind))] for of_kind in run_factors]).T
     return TraceArrays(
         identity[rows],
-        arrivals[rows],
+        arrived_s[rows],
         _whole_seconds(run_s),
         kind,
         np.zeros(len(rows), np.int32),
@@ -305,8 +323,8 @@ def _distinct(rows: Integers) -> tuple[Integers, Integers]:
     return shapes, of_row.ravel()
 
 
-def _arrivals(submit_s: Column, load_factor: float) -> Integers:
-    """Arrival times times the load factor (the paper's beta) as an exact decimal, rounded half up to whole seconds."""
+def arrivals(submit_s: Column | NDArray[np.integer], load_factor: float) -> Integers:
+    """Arrival times times the load factor (the paper's beta) as an exact decimal, rounded half up to whole numbers."""
     if load_factor == 1:
         return np.floor(submit_s + 0.5).astype(np.int64)
     factor = Fraction(repr(load_factor))
@@ -315,3 +333,19 @@ def _arrivals(submit_s: Column, load_factor: float) -> Integers:
         doubled = 2 * submit_s.astype(np.int64) * factor.numerator + factor.denominator
         return doubled // (2 * factor.denominator)
     return np.array([half_up(Fraction(each) * factor) for each in submit_s.tolist()], dtype=np.int64)
+
+
+def counted(dropped: Mapping[str, int]) -> dict[str, int]:
+    """The reasons for which jobs were left out, in the order of their words, without those that never came up."""
+    return {reason: count for reason, count in sorted(dropped.items()) if count}
+
+
+def no_job_left(name: str, dropped: Mapping[str, int]) -> BadInput:
+    """The error of a trace without a job that these nodes can hold."""
+    reasons = ", ".join(f"{count} {reason}" for reason, count in counted(dropped).items()) or "it has none"
+    return BadInput(f"{name}: no job can run on these nodes: {reasons}")
+
+
+def half_up(seconds: float | Fraction) -> int:
+    """Rounded to whole seconds, halves up."""
+    return math.floor(seconds + Fraction(1, 2)) if isinstance(seconds, Fraction) else math.floor(seconds + 0.5)

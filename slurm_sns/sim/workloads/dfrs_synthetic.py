@@ -19,11 +19,10 @@ import numpy as np
 
 from slurm_sns.errors import BadInput
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
-from slurm_sns.sim.workloads.lublin import ModelJobs, lublin_jobs
-from slurm_sns.sim.workloads.lublin_parameters import PAPER_SET, SETS
+from slurm_sns.sim.workloads.lublin import PAPER_SET, SETS, ModelJobs, lublin_jobs
 
-#: The paper's traces.
-PAPER_JOBS, PAPER_NODES, PAPER_TRACES = 1000, 128, 100
+#: The jobs of each of the paper's 100 traces, and its nodes.
+PAPER_JOBS, PAPER_NODES = 1000, 128
 PAPER_LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 #: A node of the paper: quad-core, and 8 GB where the paper counts bytes (section IV-A, footnote 1).
 NODE_CORES, NODE_GB = 4, 8

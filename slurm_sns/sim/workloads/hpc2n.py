@@ -29,7 +29,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 from slurm_sns.sim.traces.swf import REQUESTED_TIME, read_fields, usable_lines
-from slurm_sns.sim.traces.trace import SHORTEST_RUN_S, TOO_LARGE
+from slurm_sns.sim.traces.trace_arrays import SHORTEST_RUN_S, TOO_LARGE, counted
 
 Column = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -75,7 +75,7 @@ def read_hpc2n(source: TraceFile, *, memory_floor: bool = True) -> FluidTrace:
         cpu=task_processors[kept] * (PARTS // NODE_PROCESSORS),
         memory=memory[kept],
         limit_s=np.where(limit_s > 0, limit_s, np.nan),
-        dropped={reason: count for reason, count in sorted(dropped.items()) if count},
+        dropped=counted(dropped),
     )
 
 
@@ -103,9 +103,8 @@ def week(trace: FluidTrace, number: int) -> FluidTrace:
     """One week of the trace, counted from 1; it may be without jobs."""
     begin_s = (number - 1) * WEEK_S
     begin, end = np.searchsorted(trace.submit_s, [begin_s, begin_s + WEEK_S]).tolist()
-    names = ("identity", "run_s", "tasks", "cpu", "memory", "limit_s")
-    columns = {name: getattr(trace, name)[begin:end] for name in names}
-    return replace(trace, **columns, submit_s=trace.submit_s[begin:end] - begin_s, dropped={})
+    jobs = trace.only(slice(begin, end))
+    return replace(jobs, submit_s=jobs.submit_s - begin_s, dropped={})
 
 
 def _whole(seconds: Column) -> Column:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.node_arrays import CORES, NodeArrays, amounts
-from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.traces.pool_trace import TraceSite
+from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, TraceSite
 from slurm_sns.sim.workloads.idcp_parameters import IdcpParameters, Shares
 
 Column = NDArray[np.float64]

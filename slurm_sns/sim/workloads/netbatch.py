@@ -66,15 +66,6 @@ class Phase(NamedTuple):
     mean_s: Column
 
 
-class DeckStart(NamedTuple):
-    """When a deck of phases begins, the mean time between jobs, their mean run time, and the number of users."""
-
-    begin_s: float
-    interarrival_s: float
-    mean_run_s: float
-    users: int
-
-
 def generate(pool: NetBatchPool, *, scale: float, seed: int, days: float = DAYS) -> Iterator[SubmittedJobs]:
     """The jobs of `days` days; the same arguments give the same jobs."""
     rng = np.random.default_rng([seed, ord(pool.name)])
@@ -84,7 +75,7 @@ def generate(pool: NetBatchPool, *, scale: float, seed: int, days: float = DAYS)
     users = max(1, round(pool.users * min(1.0, scale)))
     now_s = 0.0
     while left > 0:
-        part, now_s = _deck(pool, rng, DeckStart(now_s, interarrival_s, mean_run_s, users))
+        part, now_s = _deck(pool, rng, now_s, interarrival_s=interarrival_s, mean_run_s=mean_run_s, users=users)
         yield _with_daily_cycle(SubmittedJobs(*(column[:left] for column in part)), pool.times.daily_swing)
         left -= len(part.submit_s)
 
@@ -150,9 +141,19 @@ def _bursts(
     return shares, np.arange(DECK) < count
 
 
-def _deck(pool: NetBatchPool, rng: np.random.Generator, start: DeckStart) -> tuple[SubmittedJobs, float]:
-    """The jobs of one deck of phases, and the second at which it ends."""
-    begin_s, interarrival_s, mean_run_s, users = start
+def _deck(
+    pool: NetBatchPool,
+    rng: np.random.Generator,
+    begin_s: float,
+    *,
+    interarrival_s: float,
+    mean_run_s: float,
+    users: int,
+) -> tuple[SubmittedJobs, float]:
+    """The jobs of one deck of phases that begins at `begin_s`, and the second at which it ends.
+
+    `interarrival_s` is the mean time between jobs, `mean_run_s` their mean run time.
+    """
     phases = _phases(pool, rng)
     length = phases.mean_s / interarrival_s * rng.lognormal(-(SPREAD_OF_PHASE**2) / 2, SPREAD_OF_PHASE, DECK)
     mean_batch, spread = pool.times.batch, pool.times.spread_of_run

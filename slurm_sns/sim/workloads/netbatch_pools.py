@@ -6,9 +6,16 @@ Assumed: all machines have 4, 8, 12, 16, 24 or 32 cores (all four totals are mul
 mixes that give the printed totals; `binding_load`, the load of the scarcer of cores and memory at beta = 1, is such
 that the paper's smallest beta (0.58) leads to about 95 %, since the original load was "too low" to make jobs wait.
 `PhaseShares` holds how the sizes of jobs vary with time: see `netbatch`.
+
+`VARIANTS` are the pools with one assumption changed at a time, to see whether the assumption decides the paper's
+claims. The paper prints none of these properties. Each variant keeps the printed totals. The mean of the run times is
+chosen so that the load of the scarcer of cores and memory stays the same, before run times are cut at a day. The cut
+takes much from "uneven run times" alone. That one, "even run times" and "daily cycle" queue far less or far longer than
+the pools as generated at the same betas, and have betas of their own (`VARIANT_BETAS`).
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -156,7 +163,7 @@ CALIBRATED_BETAS = {
     "C": {0.58: 0.53, 0.68: 0.545},
     "D": {0.58: 0.505, 0.68: 0.515},
 }
-#: The variants of the generator (module `netbatch_variants`) that at these betas queue far less or far longer than the
+#: The variants of the generator that at these betas queue far less or far longer than the
 #: pools as generated, and their own betas, at the first level only. Found by four-day replays of one seed that no page
 #: uses, in steps of 0.01 or 0.005: the first beta tried at which the mean wait under Max-Jobs was between 700 and
 #: 1400 s. It came to 821 to 1271 s (uneven run times), 825 to 957 s (even run times), 1110 to 1385 s (daily cycle).
@@ -169,3 +176,65 @@ VARIANT_BETAS = {
 WAITS_S = {0.58: 1000.0, 0.68: 100.0}
 #: The ranges of beta in the authors' notes (progress.txt of their simulator), which do not say of which pool each is.
 AUTHORS_BETAS = ((0.72, 0.67), (0.68, 0.60), (0.95, 0.85), (0.65, 0.60))
+
+AS_GENERATED = "as generated"
+
+
+def double_memory(pool: NetBatchPool) -> NetBatchPool:
+    """Twice the memory on every machine: cores are the scarce resource."""
+    return replace(pool, gb_per_core={2 * gb: share for gb, share in pool.gb_per_core.items()})
+
+
+def least_memory(pool: NetBatchPool) -> NetBatchPool:
+    """Every machine has the pool's smallest memory per core: memory is the scarce resource."""
+    return replace(pool, gb_per_core={min(pool.gb_per_core): 100.0})
+
+
+def equal_machines(pool: NetBatchPool) -> NetBatchPool:
+    """One size of machine (as far as the printed totals allow) with the pool's mean memory per core."""
+    size = CORES_STEP * max(1, round(pool.cores / pool.machines / CORES_STEP))
+    shares = sum(pool.gb_per_core.values())
+    gb = round(sum(gb * share for gb, share in pool.gb_per_core.items()) / shares)
+    return replace(pool, machine_cores={size: 100.0}, gb_per_core={gb: 100.0})
+
+
+def frequent_bursts(pool: NetBatchPool) -> NetBatchPool:
+    """Twice as many bursts."""
+    phases = pool.phases
+    return replace(
+        pool, phases=replace(phases, wide_bursts=2 * phases.wide_bursts, large_bursts=2 * phases.large_bursts)
+    )
+
+
+def long_bursts(pool: NetBatchPool) -> NetBatchPool:
+    """Bursts that last as long as other phases."""
+    return replace(pool, times=replace(pool.times, burst_s=pool.times.phase_s))
+
+
+def _with(part: str, **changes: float) -> Callable[[NetBatchPool], NetBatchPool]:
+    """A pool whose `phases` or `times` have these values."""
+    return lambda pool: replace(pool, **{part: replace(getattr(pool, part), **changes)})
+
+
+#: More or longer bursts than the generator has. Reproduction netbatch-generator shows them at the original load on
+#: three seeds. For "frequent long bursts" alone these suffice to tell that the heuristics differ there.
+BURSTS: Mapping[str, Callable[[NetBatchPool], NetBatchPool]] = {
+    "frequent bursts": frequent_bursts,
+    "long bursts": long_bursts,
+    "frequent long bursts": lambda pool: long_bursts(frequent_bursts(pool)),
+}
+
+VARIANTS: Mapping[str, Callable[[NetBatchPool], NetBatchPool]] = {
+    AS_GENERATED: lambda pool: pool,
+    "double memory": double_memory,
+    "least memory": least_memory,
+    "equal machines": equal_machines,
+    #: Neither bursts of cores or of memory nor phases of little memory.
+    "no bursts": _with("phases", wide_bursts=0.0, large_bursts=0.0, low_phases=0.0),
+    "daily cycle": _with("times", daily_swing=0.5),
+    "even run times": _with("times", spread_of_run=0.7),
+    "uneven run times": _with("times", spread_of_run=2.0),
+    "single arrivals": _with("times", batch=1.0),
+    "large batches": _with("times", batch=32.0),
+    **BURSTS,
+}

@@ -17,7 +17,7 @@ import numpy as np
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.spread_n_share.classify import ProgramClass, classify
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
-from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.program_trace import ProgramJob
 
 #: The number of jobs in a sequence, and the range of the scaling ratios of the paper's 36 sequences.
 PAPER_JOBS = 20

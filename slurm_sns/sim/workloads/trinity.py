@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.policies.spread_n_share.classify import ProgramClass
-from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.program_trace import ProgramJob
 from slurm_sns.sim.workloads.sequences import TestProgram
 
 FILE = "trinity-2016-completed-rebuilt.swf.gz"

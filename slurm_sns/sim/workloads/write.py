@@ -2,27 +2,25 @@
 
 import gzip
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import numpy as np
 
 from slurm_sns.errors import SnsError
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
-from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, Integers, PoolTrace, TraceSite
+from slurm_sns.sim.results.result_files import decimal, gigabytes
+from slurm_sns.sim.traces.fluid_trace import HEADER, PARTS, FluidTrace
+from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, TraceSite
+from slurm_sns.sim.traces.pool_trace import ANY_POOL, Integers, PoolTrace
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs
 
 KB_PER_GB = 1 << 20
 KB_PER_MIB = 1 << 10
-FLUID_HEADER = "job_id,submit_s,run_s,tasks,cpu_need,memory_need"
 POOL_HEADER = "job_id,submit_s,run_s,cores,mem_gb,pool,priority,allowed_pools,limit_s,program"
 #: Jobs that are turned into text at a time, so that a trace of millions of jobs needs no memory for its text.
 JOBS_AT_A_TIME = 100_000
-#: A MiB in GB has ten decimals, a tick in seconds at most six.
-GB_DECIMALS = 10
 
 
 def swf_lines(parts: Iterable[SubmittedJobs], notes: Iterable[str]) -> Iterator[str]:
@@ -45,10 +43,10 @@ def fluid_lines(trace: FluidTrace) -> Iterator[str]:
 
     `cpu_need` and `memory_need` are those of one task as fractions of a node, which the trace counts in `PARTS`.
     """
-    yield f"{FLUID_HEADER}\n"
+    yield f"{HEADER}\n"
     columns = (trace.identity, trace.submit_s, trace.run_s, trace.tasks, trace.cpu / PARTS, trace.memory / PARTS)
     for row in zip(*(column.tolist() for column in columns), strict=True):
-        yield ",".join(map(_decimal, row)) + "\n"
+        yield ",".join(map(decimal, row)) + "\n"
 
 
 def pool_lines(site: TraceSite, trace: PoolTrace) -> Iterator[str]:
@@ -69,7 +67,7 @@ def pool_lines(site: TraceSite, trace: PoolTrace) -> Iterator[str]:
             _seconds(trace.submit[part], trace.ticks_per_s),
             _seconds(trace.run[part], trace.ticks_per_s),
             trace.cores[part].tolist(),
-            _gb(trace.memory_mb[part]),
+            map(gigabytes, trace.memory_mb[part].tolist()),
             (pools[at] for at in trace.pool[part].tolist()),
             trace.priority[part].tolist(),
             (sets[at] for at in trace.allowed[part].tolist()),
@@ -120,9 +118,11 @@ def write_pieces(path: Path, pieces: Iterable[str]) -> None:
     """
     temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with _opened(temporary, compressed=path.suffix == ".gz") as file:
-            for piece in pieces:
-                file.write(piece.encode())
+        with temporary.open("wb") as plain:
+            # No name and no time in the header, for the same bytes each time.
+            compressed = path.suffix == ".gz"
+            with gzip.GzipFile("", "wb", 1, plain, mtime=0) if compressed else nullcontext(plain) as file:
+                file.writelines(piece.encode() for piece in pieces)
         temporary.replace(path)
     except OSError as problem:
         raise SnsError(f"{path} cannot be written: {problem.strerror}") from None
@@ -130,34 +130,22 @@ def write_pieces(path: Path, pieces: Iterable[str]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def write_nodes(path: Path, node_arrays: NodeArrays) -> None:
-    """Write the machines as `sns simulate` reads them.
+def write_nodes(path: Path, nodes: NodeArrays | TraceSite) -> None:
+    """Write the machines as `sns simulate` reads them, those of a site with the pool of each.
 
     Raises:
         SnsError: the file cannot be written.
     """
-    write_pieces(path, ["name,cores,mem_gb\n", *(f"{line}\n" for line in _node_lines(node_arrays))])
-
-
-def write_site(path: Path, site: TraceSite) -> None:
-    """Write the machines of a site with the pool of each.
-
-    Raises:
-        SnsError: the file cannot be written.
-    """
-    pools = (site.pools[at] for at in site.pool_of.tolist())
-    lines = (f"{line},{pool}\n" for line, pool in zip(_node_lines(site.nodes), pools, strict=True))
-    write_pieces(path, ["name,cores,mem_gb,pool\n", *lines])
-
-
-def _node_lines(node_arrays: NodeArrays) -> Iterator[str]:
-    rows = zip(
-        node_arrays.names,
-        node_arrays.capacity[CORES].tolist(),
-        (node_arrays.capacity[MEMORY] // MIB_PER_GB).tolist(),
-        strict=True,
-    )
-    yield from (f"{name},{cores},{gb}" for name, cores, gb in rows)
+    machines = nodes.nodes if isinstance(nodes, TraceSite) else nodes
+    columns: dict[str, Sequence[Any]] = {
+        "name": machines.names,
+        "cores": machines.capacity[CORES].tolist(),
+        "mem_gb": (machines.capacity[MEMORY] // MIB_PER_GB).tolist(),
+    }
+    if isinstance(nodes, TraceSite):
+        columns["pool"] = [nodes.pools[at] for at in nodes.pool_of.tolist()]
+    rows = [tuple(columns), *zip(*columns.values(), strict=True)]
+    write_pieces(path, (",".join(map(str, row)) + "\n" for row in rows))
 
 
 def _slices(jobs: int) -> Iterator[slice]:
@@ -171,26 +159,3 @@ def _seconds(ticks: Integers, ticks_per_s: int) -> Sequence[str]:
     digits = len(str(ticks_per_s)) - 1
     split = (divmod(tick, ticks_per_s) for tick in ticks.tolist())
     return [f"{whole}.{rest:0{digits}}".rstrip("0").rstrip(".") if whole >= 0 else "" for whole, rest in split]
-
-
-def _gb(memory_mb: Integers) -> Sequence[str]:
-    """Each size in GB as an exact decimal."""
-    sizes, which = np.unique(memory_mb, return_inverse=True)
-    texts = [f"{mb / MIB_PER_GB:.{GB_DECIMALS}f}".rstrip("0").rstrip(".") for mb in sizes.tolist()]
-    return [texts[at] for at in which.tolist()]
-
-
-def _decimal(number: float) -> str:
-    """The number with up to six decimals and without zeros at its end."""
-    return f"{number:.6f}".rstrip("0").rstrip(".")
-
-
-@contextmanager
-def _opened(path: Path, *, compressed: bool) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    with path.open("wb") as plain:
-        if not compressed:
-            yield plain
-            return
-        # No name and no time in the header, for the same bytes each time.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=plain, compresslevel=1, mtime=0) as file:
-            yield file

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from slurm_sns.cli.app import app
 from slurm_sns.errors import BadInput
 from slurm_sns.sim.traces.nodes_csv import read_nodes, read_site
-from slurm_sns.sim.traces.pools_csv import read_pool_trace
+from slurm_sns.sim.traces.pool_trace import read_pool_trace
 from slurm_sns.sim.workloads.dfrs_synthetic import paper_trace
 from slurm_sns.sim.workloads.idcp import burst_fortnight, idcp
 
@@ -106,7 +106,7 @@ def test_idcp_writes_jobs_with_pools_and_priorities_and_the_site(tmp_path, endin
     site, trace = idcp(0.005, 2, 3)
     read = read_site(str(nodes))
     assert (read.pools, read.nodes.names) == (site.pools, site.nodes.names)
-    again = read_pool_trace(str(jobs), read)[0]
+    again = read_pool_trace(str(jobs), read)
     for name in ("submit", "run", "cores", "memory_mb", "pool", "priority", "limit"):
         assert np.array_equal(getattr(again, name), getattr(trace, name)), name
 

@@ -22,8 +22,7 @@ from slurm_sns.scheduler.learning.values import LearningChanges, LearningRules, 
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observation import JobState, Observation
 from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
-from slurm_sns.sim.profiling.learning_cluster import SAMPLING_COSTS
-from slurm_sns.sim.profiling.sampled_profiles import sampled
+from slurm_sns.sim.profiling.learning_cluster import SAMPLING_COSTS, sampled
 from slurm_sns.task_ids import task_of
 from slurm_sns.wire.grants import grant_in
 from slurm_sns.wire.values import Grant, NodeFacts, NodeState, Point, RunId, RunReport

@@ -6,11 +6,10 @@ from itertools import pairwise
 import pytest
 
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.sim.engine.disciplines import AGE_LIMIT, AGE_LIMIT_S, FIRST_JOB, PROTOTYPE, SIMULATOR, TEXT
+from slurm_sns.sim.engine.disciplines import AGE_LIMIT, AGE_LIMIT_S, FIRST_JOB, PROTOTYPE, SIMULATOR, TEXT, StrideQueue
 from slurm_sns.sim.engine.spreading_policies import CE
-from slurm_sns.sim.engine.stride_queue import StrideQueue
 from slurm_sns.sim.request import AUTHORS
-from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.program_trace import ProgramJob
 from sns_reproductions.spread_n_share import cluster, place
 
 HOUR_S = 3600

@@ -9,7 +9,7 @@ from slurm_sns.policies.base import JobRequest, NodeType, Request
 from slurm_sns.policies.placement.request import compact
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.policies.spread_n_share.scales import alternatives
-from slurm_sns.sim.engine.prototype_scales import prototype_alternatives
+from slurm_sns.sim.engine.spreading_policies import prototype_alternatives
 from sns_reproductions.spread_n_share import NODE, shipped_programs
 
 NODES = (NodeType(NODE, 8),)

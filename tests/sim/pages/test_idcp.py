@@ -15,7 +15,7 @@ from slurm_sns.sim.pages.claims import ClaimEntry, PageClaims
 from slurm_sns.sim.pages.judge import interval
 from slurm_sns.sim.pages.page import reproduce, write
 from slurm_sns.sim.pages.running import Options, WorkerProcesses
-from slurm_sns.sim.traces.pool_trace import TraceSite
+from slurm_sns.sim.traces.nodes_csv import TraceSite
 from sns_reproductions import idcp
 from sns_reproductions.idcp import TAILS, VARIANTS, compared, quantities, table
 from sns_reproductions.idcp_beyond import run as beyond

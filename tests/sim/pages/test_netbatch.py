@@ -19,8 +19,7 @@ from slurm_sns.sim.pages.running import Options, PageResults, WorkerProcesses
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
-from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, VARIANT_BETAS, WAITS_S
-from slurm_sns.sim.workloads.netbatch_variants import VARIANTS
+from slurm_sns.sim.workloads.netbatch_pools import CALIBRATED_BETAS, POOLS, VARIANT_BETAS, VARIANTS, WAITS_S
 from slurm_sns.sim.workloads.write import write_pieces
 from sns_reproductions.netbatch import (
     METRICS,

@@ -20,9 +20,9 @@ from slurm_sns.sim.pages.claims import PageClaims
 from slurm_sns.sim.pages.judge import FAILS, HOLDS, INPUT, UNDECIDED, drawn
 from slurm_sns.sim.pages.page import reproduce
 from slurm_sns.sim.pages.running import Options, WorkerProcesses
-from slurm_sns.sim.profiling.sampled_profiles import as_profiled, sampled
+from slurm_sns.sim.profiling.learning_cluster import as_profiled, sampled
 from slurm_sns.sim.request import AUTHORS, CONTENTION, MODELS
-from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.program_trace import ProgramJob
 from slurm_sns.sim.workloads.sequences import (
     PAPER_RATIOS,
     SWEEP_JOBS,

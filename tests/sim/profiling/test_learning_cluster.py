@@ -11,8 +11,7 @@ from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.profiling.learning_cluster import LearningCluster, laboratory_of
 from slurm_sns.sim.progress.progress import Fixed
-from slurm_sns.sim.traces.program_trace import TraceReader
-from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.program_trace import ProgramJob, TraceReader
 from sns_reproductions.spread_n_share import cluster, shipped_programs
 
 PROGRAMS = ("mg", "cg", "bfs", "ep", "hc")

@@ -23,8 +23,7 @@ from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.progress.progress import Fixed
 from slurm_sns.sim.replay.backfilling_loop import EASY, EASY_EXTRA_NODES, FCFS
 from slurm_sns.sim.replay.trace_replay import replay, replay_in_order
-from slurm_sns.sim.traces.trace import Trace, TraceJob
-from slurm_sns.sim.traces.trace_arrays import of_values
+from slurm_sns.sim.traces.trace_arrays import Trace, TraceJob, of_values
 
 NAMES = "abcdef"
 HEURISTICS = ("first-fit", "best-fit-cores", "worse-fit-memory", "mix-fit", IDLEST)

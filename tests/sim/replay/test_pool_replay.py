@@ -13,8 +13,7 @@ from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
 from slurm_sns.sim.replay import pool_replay
 from slurm_sns.sim.replay.pool_replay import replay_pools
 from slurm_sns.sim.traces.nodes_csv import read_site
-from slurm_sns.sim.traces.pool_trace import PoolTrace
-from slurm_sns.sim.traces.pools_csv import read_pool_trace
+from slurm_sns.sim.traces.pool_trace import PoolTrace, read_pool_trace
 
 PAPER = ReschedulingParameters()
 OFTEN = ReschedulingParameters(averages="suspended")
@@ -41,7 +40,7 @@ def site(write):
 @pytest.fixture
 def read(write, site):
     def read(lines: str) -> PoolTrace:
-        return read_pool_trace(write("t.csv", f"job_id,submit_s,run_s,cores,mem_gb,pool,priority\n{lines}"), site)[0]
+        return read_pool_trace(write("t.csv", f"job_id,submit_s,run_s,cores,mem_gb,pool,priority\n{lines}"), site)
 
     return read
 
@@ -188,7 +187,7 @@ def test_the_window_ends_between_seconds_where_ticks_are_finer(site, read):
 def test_nodes_and_pools_are_places_in_the_sites_lists_though_pools_are_interleaved(write):
     site = read_site(write("n.csv", "name,cores,mem_gb,pool\nb1,1,8,B\na1,1,8,A\nb2,1,8,B\na2,1,8,A\n"))
     lines = "1,0,100,1,0,A,0\n2,0,100,1,0,A,0\n3,0,100,1,0,B,0\n4,0,100,1,0,B,0\n"
-    trace = read_pool_trace(write("t.csv", f"job_id,submit_s,run_s,cores,mem_gb,pool,priority\n{lines}"), site)[0]
+    trace = read_pool_trace(write("t.csv", f"job_id,submit_s,run_s,cores,mem_gb,pool,priority\n{lines}"), site)
     run = replay_pools(site, trace, PAPER)
     assert [site.nodes.names[node] for node in run.node] == ["a1", "a2", "b1", "b2"]
     assert run.visits().node.tolist() == run.node.tolist()

@@ -4,7 +4,6 @@ Pools A and B have a node of 2 cores and 8 GB each. Job 1 is suspended from 100 
 at 460 after 60 s, restarts in B at once, and is suspended there from 1000 to 1100.
 """
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +11,10 @@ import pytest
 
 from slurm_sns.errors import SnsError
 from slurm_sns.sim.replay.pool_replay import Details, PoolRun, Visits
-from slurm_sns.sim.results.pool_results import measure_pools, period_metrics, pool_summary, write_pools
+from slurm_sns.sim.results.pool_results import measure_pools, period_metrics, pool_job_lines, pool_summary
+from slurm_sns.sim.results.result_files import write_files
 from slurm_sns.sim.traces.nodes_csv import read_site
-from slurm_sns.sim.traces.pools_csv import read_pool_trace
+from slurm_sns.sim.traces.pool_trace import read_pool_trace
 
 A, B = 0, 1
 HEADER = (
@@ -33,7 +33,7 @@ def trace(write, site):
     jobs = (
         "1,0,300,1,2,A,0\n2,0,200,1,2,B,0\n3,100,150,2,4,A,1\n4,400,900,1,2,A,0\n5,460,400,2,4,A,1\n6,1000,100,2,4,B,1"
     )
-    return read_pool_trace(write("t.csv", f"job_id,submit_s,run_s,cores,mem_gb,pool,priority\n{jobs}\n"), site)[0]
+    return read_pool_trace(write("t.csv", f"job_id,submit_s,run_s,cores,mem_gb,pool,priority\n{jobs}\n"), site)
 
 
 @pytest.fixture
@@ -90,29 +90,28 @@ def in_milliseconds(trace, run):
 
 def test_of_a_period_only_what_ended_and_was_suspended_in_it_counts(site, trace, run):
     found = period_metrics(site, trace, run, 1200)
-    assert (found.jobs_submitted, found.jobs_completed) == (6, 5)
-    assert found.mean_completion_s == (450 + 200 + 150 + 400 + 100) / 5
-    assert (found.jobs_suspended, found.suspended_completed, found.suspended_completed_pct) == (2, 1, 50)
-    assert (found.mean_suspend_s, found.suspended_mean_completion_s) == (150, 450)
-    assert found.suspended_pct_of_completed == 40
+    assert found["jobs_completed"] == 5
+    assert found["mean_completion_s"] == (450 + 200 + 150 + 400 + 100) / 5
+    assert (found["jobs_suspended"], found["suspended_completed_pct"]) == (2, 50)
+    assert (found["mean_suspend_s"], found["suspended_mean_completion_s"]) == (150, 450)
+    assert found["suspended_pct_of_completed"] == 40
 
 
 def test_both_ends_are_in_the_period(site, trace, run):
-    assert period_metrics(site, trace, run, 460).jobs_suspended == 2
-    assert period_metrics(site, trace, run, 459).jobs_suspended == 1
-    assert period_metrics(site, trace, run, 450).jobs_completed == 3
-    assert period_metrics(site, trace, run, 449).jobs_completed == 2
+    assert period_metrics(site, trace, run, 460)["jobs_suspended"] == 2
+    assert period_metrics(site, trace, run, 459)["jobs_suspended"] == 1
+    assert period_metrics(site, trace, run, 450)["jobs_completed"] == 3
+    assert period_metrics(site, trace, run, 449)["jobs_completed"] == 2
 
 
 def test_what_happened_in_the_warm_up_does_not_count_but_its_jobs_that_complete_later_do(site, trace, run):
     found = period_metrics(site, trace, run, 1500, warm_up_s=250)
-    assert (found.jobs_submitted, found.jobs_completed) == (3, 4)
-    assert found.mean_completion_s == (450 + 400 + 100 + 1060) / 4
-    assert (found.jobs_suspended, found.suspended_mean_completion_s) == (1, 1060)
-    assert found.utilisation_sampled_pct == 100 * sum(run.cores_used[5:]) / (21 * 4)
-    assert found.suspended_jobs_sampled_mean == 2 / 21
-    assert period_metrics(site, trace, run, 1500, warm_up_s=99).jobs_suspended == 2
-    assert period_metrics(site, trace, run, 1500, warm_up_s=100).jobs_suspended == 1
+    assert found["jobs_completed"] == 4
+    assert found["mean_completion_s"] == (450 + 400 + 100 + 1060) / 4
+    assert (found["jobs_suspended"], found["suspended_mean_completion_s"]) == (1, 1060)
+    assert found["utilisation_sampled_pct"] == 100 * sum(run.cores_used[5:]) / (21 * 4)
+    assert period_metrics(site, trace, run, 1500, warm_up_s=99)["jobs_suspended"] == 2
+    assert period_metrics(site, trace, run, 1500, warm_up_s=100)["jobs_suspended"] == 1
 
 
 def test_a_warm_up_beyond_the_end_is_refused(site, trace, run):
@@ -123,29 +122,26 @@ def test_a_warm_up_beyond_the_end_is_refused(site, trace, run):
 def test_totals_are_of_the_whole_replay(site, trace, run):
     for period_end_s in (0, 1500):
         found = period_metrics(site, trace, run, period_end_s)
-        assert (found.suspensions_total, found.restarts_total, found.wasted_core_s_total) == (3, 1, 60)
-        assert (found.sum_completion_all_s, found.makespan_s) == (1300 + 1060, 1460)
+        assert (found["suspensions_total"], found["restarts_total"], found["wasted_core_s_total"]) == (3, 1, 60)
 
 
 def test_jobs_that_were_moved_at_once_count_0_s_and_are_told_apart(site, trace, run):
-    assert period_metrics(site, trace, run, 1500).moved_at_once == 0
+    assert period_metrics(site, trace, run, 1500)["moved_at_once"] == 0
     moved = run._replace(suspended=np.array([150, 0, 0, 0, 0, 0]))
     found = period_metrics(site, trace, moved, 1500)
-    assert (found.mean_suspend_s, found.resumed_mean_suspend_s, found.moved_at_once) == (75, 150, 1)
+    assert (found["mean_suspend_s"], found["resumed_mean_suspend_s"], found["moved_at_once"]) == (75, 150, 1)
 
 
-def test_utilisation_and_suspended_jobs_are_sampled_each_minute(site, trace, run):
+def test_utilisation_is_sampled_each_minute(site, trace, run):
     found = period_metrics(site, trace, run, 299)  # the minutes 0 to 4
-    assert found.utilisation_sampled_pct == 100 * (2 + 2 + 3 + 3 + 2) / (5 * 4)
-    assert (found.suspended_jobs_sampled_mean, found.suspended_jobs_sampled_max) == (3 / 5, 1)
-    assert period_metrics(site, trace, run, 300).suspended_jobs_sampled_mean == 3 / 6
+    assert found["utilisation_sampled_pct"] == 100 * (2 + 2 + 3 + 3 + 2) / (5 * 4)
 
 
 def test_a_mean_over_nothing_is_none(site, trace, run):
     found = period_metrics(site, trace, run, 60)
-    assert (found.jobs_completed, found.jobs_suspended) == (0, 0)
-    assert found.mean_completion_s is found.mean_suspend_s is found.suspended_completed_pct is None
-    assert found.resumed_mean_suspend_s is found.suspended_pct_of_completed is None
+    assert (found["jobs_completed"], found["jobs_suspended"]) == (0, 0)
+    assert found["mean_completion_s"] is found["mean_suspend_s"] is found["suspended_completed_pct"] is None
+    assert found["resumed_mean_suspend_s"] is found["suspended_pct_of_completed"] is None
 
 
 def test_a_period_that_was_not_sampled_is_refused(site, trace, run):
@@ -214,30 +210,25 @@ def test_the_summary_counts_suspensions_and_restarts(trace, run):
 # Files
 
 
-def test_a_job_is_written_with_its_last_attempt_and_what_it_went_through(tmp_path, site, trace, run):
-    write_pools(tmp_path, site, trace, run, {"policy": "rescheduling"})
-    header, *lines = (tmp_path / "jobs.csv").read_text().splitlines()
+def test_a_job_is_written_with_its_last_attempt_and_what_it_went_through(site, trace, run):
+    header, *lines = "".join(pool_job_lines(site, trace, run)).splitlines()
     assert header == HEADER
     assert lines[0] == "1,0,0,450,a1,1,2,,,,A,1,150,0,0,0"
     assert lines[3] == "4,400,460,1460,b1,1,2,,,,B,2,100,1,60,0"
-    assert json.loads((tmp_path / "summary.json").read_text()) == {"policy": "rescheduling"}
 
 
-def test_times_are_written_exactly(tmp_path, site, trace, run):
+def test_times_are_written_exactly(site, trace, run):
     finer, of_run = in_milliseconds(trace, run)
-    write_pools(tmp_path, site, finer, of_run._replace(end=of_run.end + 7), {})
-    assert (tmp_path / "jobs.csv").read_text().splitlines()[4] == (
-        "4,400.000,460.000,1460.007,b1,1,2,,,,B,2,100.000,1,60.000,0.000"
-    )
+    lines = list(pool_job_lines(site, finer, of_run._replace(end=of_run.end + 7)))
+    assert lines[4] == "4,400.000,460.000,1460.007,b1,1,2,,,,B,2,100.000,1,60.000,0.000\n"
 
 
-def test_a_run_may_have_a_clock_that_is_behind(tmp_path, site, trace, run):
+def test_a_run_may_have_a_clock_that_is_behind(site, trace, run):
     later = replace(trace, submit=trace.submit + 5000)
-    write_pools(tmp_path, site, later, run, {}, begin=5000)
-    assert (tmp_path / "jobs.csv").read_text().splitlines()[4].startswith("4,5400,5460,6460,b1,")
+    assert list(pool_job_lines(site, later, run, begin=5000))[4].startswith("4,5400,5460,6460,b1,")
 
 
 def test_a_directory_that_cannot_be_written_is_an_error_of_one_line(tmp_path, site, trace, run):
     (tmp_path / "file").write_text("")
     with pytest.raises(SnsError, match="cannot write the results"):
-        write_pools(tmp_path / "file", site, trace, run, {})
+        write_files(tmp_path / "file", {"jobs.csv": pool_job_lines(site, trace, run)})

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
-from slurm_sns.sim.traces.fluid_csv import on_whole_nodes, read_fluid
-from slurm_sns.sim.traces.fluid_trace import PARTS
+from slurm_sns.sim.traces.fluid_trace import PARTS, on_whole_nodes, read_fluid
 from slurm_sns.sim.traces.nodes_csv import read_nodes
 
 HEADER = "job_id,submit_s,run_s,tasks,cpu_need,memory_need\n"
@@ -18,41 +17,41 @@ def alike(write):
 
 def test_needs_are_parts_of_a_node_and_jobs_are_in_submit_order(write, alike):
     name = write("t.csv", HEADER + "7,20,5,1,0.25,0.1\n3,10,2.5,2,1,0.333333\n")
-    found = read_fluid(name, alike)
-    assert found.trace.identity.tolist() == [3, 7]
-    assert found.trace.cpu.tolist() == [PARTS, PARTS // 4]
-    assert found.trace.memory.tolist() == [333_333, PARTS // 10]
-    assert found.trace.run_s.tolist() == [2.5, 5]
-    assert found.unsorted == 1
-    assert found.node_arrays.capacity[:2].tolist() == [[PARTS, PARTS]] * 2
+    trace, node_arrays = read_fluid(name, alike)
+    assert trace.identity.tolist() == [3, 7]
+    assert trace.cpu.tolist() == [PARTS, PARTS // 4]
+    assert trace.memory.tolist() == [333_333, PARTS // 10]
+    assert trace.run_s.tolist() == [2.5, 5]
+    assert trace.unsorted == 1
+    assert node_arrays.capacity[:2].tolist() == [[PARTS, PARTS]] * 2
 
 
 def test_the_load_factor_multiplies_arrival_times_exactly(write, alike):
     name = write("t.csv", HEADER + "1,25,5,1,1,0.1\n2,50,5,1,1,0.1\n")
-    assert read_fluid(name, alike, load_factor=0.58).trace.submit_s.tolist() == [14.5, 29]
+    assert read_fluid(name, alike, load_factor=0.58)[0].submit_s.tolist() == [14.5, 29]
 
 
 def test_jobs_that_can_never_run_are_dropped_and_counted(write, alike):
     name = write("t.csv", HEADER + "1,0,5,3,1,0.6\n2,0,5,2,1,0.6\n3,0,5,5,1,0\n")
-    found = read_fluid(name, alike)
-    assert found.trace.identity.tolist() == [2, 3]
-    assert found.trace.dropped == {"larger than any nodes": 1}
+    trace, _ = read_fluid(name, alike)
+    assert trace.identity.tolist() == [2, 3]
+    assert trace.dropped == {"larger than any nodes": 1}
 
 
 def test_a_swf_job_has_a_task_on_each_of_its_nodes(write, alike):
     swf = "1 0 -1 60 6 -1 -1 6 -1 1048576 1 1 -1 -1 -1 -1 -1 -1\n"
-    found = read_fluid(write("t.swf", swf), alike)
-    assert (found.trace.tasks.tolist(), found.trace.cpu.tolist(), found.trace.memory.tolist()) == ([2], [3], [3072])
-    assert found.node_arrays is alike
+    trace, node_arrays = read_fluid(write("t.swf", swf), alike)
+    assert (trace.tasks.tolist(), trace.cpu.tolist(), trace.memory.tolist()) == ([2], [3], [3072])
+    assert node_arrays is alike
 
 
 def test_a_batch_scheduler_gives_each_task_a_node(write, alike):
-    found = read_fluid(write("t.csv", HEADER + "1,0,5,2,0.25,0.1\n"), alike)
-    (job,) = on_whole_nodes(found, alike).trace().jobs
+    trace, _ = read_fluid(write("t.csv", HEADER + "1,0,5,2,0.25,0.1\n"), alike)
+    (job,) = on_whole_nodes(trace, alike).trace().jobs
     assert job.job.alternatives[0].nodes == 2
     assert job.job.alternatives[0].exclusive
     assert job.job.expected_run_s == job.run_s == 5
-    assert not np.isfinite(found.trace.limit_s).any()
+    assert not np.isfinite(trace.limit_s).any()
 
 
 @pytest.mark.parametrize(

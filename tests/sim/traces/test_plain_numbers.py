@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.errors import BadInput
-from slurm_sns.sim.traces import files, jobs_csv, swf
+from slurm_sns.sim.traces import files, read_trace, swf
 from slurm_sns.sim.traces.columns import CsvReader, NotPlain
 from slurm_sns.sim.traces.nodes_csv import read_nodes
 
@@ -55,7 +55,7 @@ def test_csv_is_read_alike_by_both_readers(pool, rows, end):
     cells = [",".join([str(at), *row[1:]]) for at, row in enumerate(rows)]
     text = end.join(["job_id,submit_s,run_s,cores,mem_gb", *cells]) + end
 
-    assert outcome(jobs_csv.read_jobs, pool, text, False) == outcome(jobs_csv.read_jobs, pool, text, True)
+    assert outcome(read_trace.read_jobs, pool, text, False) == outcome(read_trace.read_jobs, pool, text, True)
 
 
 @pytest.mark.long
@@ -89,7 +89,7 @@ def test_parts_of_a_file_cut_no_line(monkeypatch):
 
 def test_a_file_in_many_parts_is_read_alike(pool, monkeypatch):
     text = "job_id,submit_s,run_s,cores,mem_gb\n" + "".join(f"{at},{at // 3},60,1,{at % 20}\n" for at in range(500))
-    whole = outcome(jobs_csv.read_jobs, pool, text, False)
+    whole = outcome(read_trace.read_jobs, pool, text, False)
     monkeypatch.setattr(files, "PART_BYTES", 50)
 
-    assert outcome(jobs_csv.read_jobs, pool, text, False) == whole
+    assert outcome(read_trace.read_jobs, pool, text, False) == whole

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
-from slurm_sns.sim.traces import pool_lines
+from slurm_sns.sim.traces import pool_trace
 from slurm_sns.sim.traces.columns import CsvReader, NotPlain
 from slurm_sns.sim.traces.nodes_csv import read_nodes, read_site
-from slurm_sns.sim.traces.pool_trace import ANY_POOL
-from slurm_sns.sim.traces.pools_csv import has_pools, read_pool_trace
+from slurm_sns.sim.traces.pool_trace import ANY_POOL, has_pools, read_pool_trace
 
 NODES = "name,cores,mem_gb,pool\nb1,4,8,B\na1,2,8,A\nb2,2,16,B\n"
 HEADER = "job_id,submit_s,run_s,cores,mem_gb,pool,priority"
@@ -25,7 +24,7 @@ def site(write):
 @pytest.fixture
 def read(write, site):
     def read(*lines: str, header: str = HEADER, name: str = "t.csv", **options):
-        return read_pool_trace(write(name, "\n".join([header, *lines]) + "\n"), site, **options)[0]
+        return read_pool_trace(write(name, "\n".join([header, *lines]) + "\n"), site, **options)
 
     return read
 
@@ -101,9 +100,9 @@ def test_memory_has_no_minimum_and_is_rounded_up_to_mib(read):
 
 def test_jobs_are_in_submit_order_and_those_of_one_moment_in_that_of_the_file(write, site):
     name = write("t.csv", f"{HEADER}\n3,20,1,1,1,A,0\n2,5,1,1,1,A,0\n1,5,1,1,1,A,0\n")
-    trace, unsorted = read_pool_trace(name, site)
+    trace = read_pool_trace(name, site)
     assert trace.identity.tolist() == [2, 1, 3]
-    assert unsorted == 2
+    assert trace.unsorted == 2
 
 
 @pytest.mark.parametrize(
@@ -273,7 +272,7 @@ def test_a_load_factor_that_makes_times_too_long_is_refused(read):
 
 
 def test_sets_of_allowed_pools_are_limited(read, mocker):
-    mocker.patch.object(pool_lines, "MOST_SETS", 2)
+    mocker.patch.object(pool_trace, "MOST_SETS", 2)
     lines = [f"{at},0,5,1,1,,0,{each}" for at, each in enumerate(["A", "B", "B+A"])]
     with pytest.raises(BadInput, match="more than 2 different sets of allowed pools"):
         read(*lines, header=f"{HEADER},allowed_pools")
@@ -296,7 +295,7 @@ def swf(job: int, **fields: int) -> str:
 @pytest.fixture
 def read_swf(write, site):
     def read_swf(*lines: str, **options):
-        return read_pool_trace(write("t.swf", "\n".join(["; Version: 2.2", "", *lines]) + "\n"), site, **options)[0]
+        return read_pool_trace(write("t.swf", "\n".join(["; Version: 2.2", "", *lines]) + "\n"), site, **options)
 
     return read_swf
 

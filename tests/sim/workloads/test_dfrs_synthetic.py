@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from slurm_sns.errors import BadInput
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 from slurm_sns.sim.workloads.dfrs_synthetic import annotate, offered_load, paper_trace, scaled
-from slurm_sns.sim.workloads.lublin import lublin_jobs
-from slurm_sns.sim.workloads.lublin_parameters import SETS
+from slurm_sns.sim.workloads.lublin import SETS, lublin_jobs
 from slurm_sns.sim.workloads.write import fluid_lines, write_pieces
 
 

@@ -8,14 +8,12 @@ import pytest
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, amounts
-from slurm_sns.sim.traces.nodes_csv import read_site
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace, TraceSite
-from slurm_sns.sim.traces.pools_csv import read_pool_trace
-from slurm_sns.sim.workloads.idcp import burst_fortnight, idcp
-from slurm_sns.sim.workloads.idcp_bursts import Burst, ordinary_bursts
+from slurm_sns.sim.traces.nodes_csv import TraceSite, read_site
+from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace, read_pool_trace
+from slurm_sns.sim.workloads.idcp import Burst, burst_fortnight, idcp, ordinary_bursts
 from slurm_sns.sim.workloads.idcp_parameters import DEFAULTS
 from slurm_sns.sim.workloads.idcp_site import DAY_S, HOUR_S, LIMITS_S, idcp_site, pool_cores, programs
-from slurm_sns.sim.workloads.write import pool_lines, pool_swf_lines, write_pieces, write_site
+from slurm_sns.sim.workloads.write import pool_lines, pool_swf_lines, write_nodes, write_pieces
 
 SCALE, DAYS = 0.1, 28
 LOW, HIGH = 0, 1
@@ -306,12 +304,12 @@ def test_the_bursts_of_the_fortnight_are_set_so_that_seeds_differ_little():
 def test_a_trace_is_read_back_from_csv_as_it_was_generated(tmp_path):
     site, trace, *_ = burst_fortnight(0.002, 1)
     write_pieces(tmp_path / "jobs.csv", pool_lines(site, trace))
-    write_site(tmp_path / "nodes.csv", site)
+    write_nodes(tmp_path / "nodes.csv", site)
     read = read_site(str(tmp_path / "nodes.csv"))
     assert (read.nodes.names, read.pools) == (site.nodes.names, site.pools)
     assert np.array_equal(read.pool_of, site.pool_of)
     assert np.array_equal(read.nodes.capacity, site.nodes.capacity)
-    again = read_pool_trace(str(tmp_path / "jobs.csv"), read)[0]
+    again = read_pool_trace(str(tmp_path / "jobs.csv"), read)
     for name in ("identity", "submit", "run", "cores", "memory_mb", "priority", "pool", "limit", "ticks_per_s"):
         assert np.array_equal(getattr(again, name), getattr(trace, name)), name
     assert np.array_equal(again.allowed_sets[again.allowed], trace.allowed_sets[trace.allowed])
@@ -374,7 +372,7 @@ def test_swf_has_the_pool_as_partition_the_priority_as_queue_and_the_program_as_
 def test_a_trace_is_read_back_from_swf_but_for_the_allowed_pools(tmp_path):
     site, trace, *_ = burst_fortnight(0.002, 1)
     write_pieces(tmp_path / "jobs.swf", pool_swf_lines(site, trace, []))
-    again = read_pool_trace(str(tmp_path / "jobs.swf"), site)[0]
+    again = read_pool_trace(str(tmp_path / "jobs.swf"), site)
     for name in ("identity", "submit", "run", "cores", "memory_mb", "priority", "pool", "limit"):
         assert np.array_equal(getattr(again, name), getattr(trace, name)), name
     assert again.allowed_sets.all()

@@ -13,8 +13,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.swf import read_fields
 from slurm_sns.sim.workloads import lublin
-from slurm_sns.sim.workloads.lublin import lublin_jobs
-from slurm_sns.sim.workloads.lublin_parameters import BATCH, COMBINED, INTERACTIVE, SETS
+from slurm_sns.sim.workloads.lublin import BATCH, COMBINED, INTERACTIVE, SETS, lublin_jobs
 
 SHARED = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[3].parent / "shared"))
 AUTHORS_TRACE = SHARED / "traces" / "lublin_256.swf.gz"

@@ -36,9 +36,9 @@ from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays, amounts
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Interval, Quantity
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults
-from slurm_sns.sim.replay.batch_replay import BatchRun, replay_batch
-from slurm_sns.sim.replay.fluid_replay import FluidRun, SiteVariant, replay_fluid
-from slurm_sns.sim.results.fluid_results import bounded_stretch
+from slurm_sns.sim.replay.fluid_replay import FluidRun, SiteVariant, replay_batch, replay_fluid
+from slurm_sns.sim.results.metrics import bounded_stretch
+from slurm_sns.sim.results.run import TraceRun
 from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
 from sns_reproductions import dfrs
 from sns_reproductions.dfrs import HPC2N, SCALED, Found, Instance, Table, Unit
@@ -211,7 +211,7 @@ def run_variants(instance: Instance, variants: Mapping[str, FluidVariant]) -> Fo
     return {"jobs": len(trace), "left_out": len(trace) - len(few), "runs": runs}
 
 
-def _replayed(jobs: FluidTrace, count: int, name: str, what: FluidVariant, instance: Instance) -> BatchRun | FluidRun:
+def _replayed(jobs: FluidTrace, count: int, name: str, what: FluidVariant, instance: Instance) -> TraceRun | FluidRun:
     """The jobs in a variant. Errors and estimates depend on the seed or week alone: they are the same at each load."""
     rng = np.random.default_rng(int(instance[1]))
     if name == EASY:
@@ -247,8 +247,7 @@ def fitting(trace: FluidTrace, clusters: Sequence[NodeArrays]) -> FluidTrace:
         for memory in nodes.capacity[MEMORY].tolist():
             places += memory // trace.memory
         fits &= trace.tasks <= places
-    columns = ("identity", "submit_s", "run_s", "tasks", "cpu", "memory", "limit_s")
-    return replace(trace, **{name: getattr(trace, name)[fits] for name in columns})
+    return trace.only(fits)
 
 
 def measured(trace: FluidTrace, errors: Sequence[float], rng: np.random.Generator) -> tuple[FluidTrace, Floats]:
@@ -267,9 +266,9 @@ def estimates(trace: FluidTrace, rng: np.random.Generator) -> Floats:
     return np.where(np.isnan(trace.limit_s), drawn, trace.limit_s)
 
 
-def _stretches(trace: FluidTrace, ran: BatchRun | FluidRun) -> dict[str, float]:
+def _stretches(trace: FluidTrace, ran: TraceRun | FluidRun) -> dict[str, float]:
     """The largest and the mean bounded stretch, and how the job went that has the largest one."""
-    stretch = bounded_stretch(trace, ran.end_s)
+    stretch = bounded_stretch(ran.end_s - trace.submit_s, trace.run_s)
     job = int(stretch.argmax())
     return {
         "largest": float(stretch[job]),

@@ -22,7 +22,7 @@ from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Quantity
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults, Piece
 from slurm_sns.sim.traces.fluid_trace import FluidTrace, whole_nodes
-from slurm_sns.sim.traces.trace import Trace, TraceJob
+from slurm_sns.sim.traces.trace_arrays import Trace, TraceJob
 from sns_reproductions import dfrs
 
 #: [jobs, observations, seconds in total, seconds at most], by number of jobs.

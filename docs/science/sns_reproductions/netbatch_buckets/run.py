@@ -23,7 +23,7 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Interval, interval
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults
-from slurm_sns.sim.replay.single_cycles import matched_on_empty_nodes
+from slurm_sns.sim.replay.trace_replay import matched_on_empty_nodes
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
 from slurm_sns.sim.workloads.netbatch_pools import DAYS, POOLS

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.sim.pages.judge import Quantity
 from slurm_sns.sim.pages.running import Options, PageResults
-from slurm_sns.sim.workloads.netbatch_pools import AUTHORS_BETAS, CALIBRATED_BETAS, WAITS_S
-from slurm_sns.sim.workloads.netbatch_variants import BURSTS
+from slurm_sns.sim.workloads.netbatch_pools import AUTHORS_BETAS, BURSTS, CALIBRATED_BETAS, WAITS_S
 from sns_reproductions.netbatch import ABOUT, comparisons, finished
 from sns_reproductions.netbatch_sweeps import MAX_JOBS, ORIGINAL_LOAD, Sweep, full_size, run_sweeps
 

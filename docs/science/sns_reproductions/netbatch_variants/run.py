@@ -8,8 +8,7 @@ from typing import Any
 
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.sim.pages.running import Options, PageResults
-from slurm_sns.sim.workloads.netbatch_pools import POOLS, VARIANT_BETAS
-from slurm_sns.sim.workloads.netbatch_variants import BURSTS, VARIANTS
+from slurm_sns.sim.workloads.netbatch_pools import BURSTS, POOLS, VARIANT_BETAS, VARIANTS
 from sns_reproductions.netbatch import ABOUT, Results, call, comparisons, fewest, finished, points, wins_of
 from sns_reproductions.netbatch_sweeps import FIRST_FIT, HIGHEST_LOAD, MAX_JOBS, Sweep, full_size, run_sweeps
 

@@ -18,7 +18,7 @@ from slurm_sns.sim.pages.running import Options, PageResults, Piece
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, bandwidth_used
 from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.request import CONTENTION
-from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.program_trace import ProgramJob
 from sns_reproductions import spread_n_share as sns
 
 EPISODE_S, EPISODES = 30, 60

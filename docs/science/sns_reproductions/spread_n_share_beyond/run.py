@@ -1,6 +1,6 @@
 """The combined policy against SNS, CS and CE, and two ideas to let fewer jobs break their alpha.
 
-The policies plan by profiles with a profiler's errors (module sampled_profiles); jobs advance under contention by the
+The policies plan by profiles with a profiler's errors (module learning_cluster); jobs advance under contention by the
 true ones. *headroom*: the policy plans as if nodes had a part of their bandwidth, since memory slows down well before
 it is saturated. *margin*: jobs ask for ways as if alpha were higher than the one that the owner wants.
 """
@@ -18,7 +18,7 @@ from slurm_sns.sim.engine.spreading_policies import CE
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import in_pairs
 from slurm_sns.sim.pages.running import Options, PageResults, Piece
-from slurm_sns.sim.profiling.sampled_profiles import as_profiled
+from slurm_sns.sim.profiling.learning_cluster import as_profiled
 from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.request import CONTENTION
 from sns_reproductions import spread_n_share as sns

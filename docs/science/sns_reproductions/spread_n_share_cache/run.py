@@ -1,7 +1,7 @@
 """Figures 3, 4, 6 and 12: the programs' demand for cache and memory bandwidth.
 
 These numbers are inputs of every other experiment rather than results: the code that plans must return the printed
-numbers from the profile file, and the law of module bandwidth_saturation must fit STREAM's. One thing is a result: the
+numbers from the profile file, and the law of module contention must fit STREAM's. One thing is a result: the
 fewest ways that a profiler finds when it samples 2, 4, 8 and all ways and interpolates, as the paper's profiler does.
 """
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults
-from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, sampled
-from slurm_sns.sim.progress.bandwidth_saturation import ONE_CORE_GBPS, Traffic, settled
+from slurm_sns.sim.profiling.learning_cluster import SAMPLED_WAYS, sampled
+from slurm_sns.sim.progress.contention import ONE_CORE_GBPS, Traffic, settled
 from sns_reproductions.spread_n_share import NODE, shipped_programs
 
 PROCESSES, KEPT = 16, 0.9

@@ -8,7 +8,7 @@ import numpy as np
 from slurm_sns.sim.engine.spreading_policies import CE, SNS
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from slurm_sns.sim.request import CONTENTION, MODELS
-from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.program_trace import ProgramJob
 from sns_reproductions.spread_n_share import cluster, place
 
 PROCESSES, CE_NODES, SNS_NODES = 16, 3, 2

@@ -22,12 +22,10 @@ from slurm_sns.sim.engine.spreading_policies import CE, CS, SNS, policy_of, prog
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Quantity, in_pairs
 from slurm_sns.sim.pages.running import Options, PageResults, Piece
-from slurm_sns.sim.profiling.learning_cluster import Laboratory, LearningCluster, laboratory_of
-from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS
+from slurm_sns.sim.profiling.learning_cluster import SAMPLED_WAYS, Laboratory, LearningCluster, laboratory_of
 from slurm_sns.sim.progress.progress import PlacedRun
 from slurm_sns.sim.request import CONTENTION
-from slurm_sns.sim.traces.program_trace import TraceReader
-from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.program_trace import ProgramJob, TraceReader
 from slurm_sns.sim.workloads.sequences import PAPER_JOBS, sequence
 from sns_reproductions import spread_n_share as sns
 

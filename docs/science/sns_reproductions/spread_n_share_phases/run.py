@@ -18,7 +18,7 @@ from slurm_sns.sim.engine.spreading_policies import CE, SNS
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import HOLDS, Claim, drawn
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults, Piece
-from slurm_sns.sim.profiling.sampled_profiles import SAMPLED_WAYS, as_profiled, sampled
+from slurm_sns.sim.profiling.learning_cluster import SAMPLED_WAYS, as_profiled, sampled
 from slurm_sns.sim.progress.phased import Phases, in_phase
 from slurm_sns.sim.request import CONTENTION
 from sns_reproductions import spread_n_share as sns

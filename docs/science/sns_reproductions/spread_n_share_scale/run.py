@@ -18,7 +18,7 @@ from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Draws, drawn, interval
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults, shared_file
 from slurm_sns.sim.request import AUTHORS
-from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.program_trace import ProgramJob
 from slurm_sns.sim.workloads.trinity import FILE, trinity_jobs
 from sns_reproductions.spread_n_share import NODE, Column, Runs, cluster, members, place
 

@@ -21,7 +21,7 @@ from slurm_sns.sim.pages.judge import in_pairs
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults, Piece, shared_file
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
 from slurm_sns.sim.request import CONTENTION
-from slurm_sns.sim.traces.programs_csv import ProgramJob
+from slurm_sns.sim.traces.program_trace import ProgramJob
 from sns_reproductions.spread_n_share import POLICIES, Kept, Sequences, cluster, run_all, table
 
 CURVES, CO_RUNS = ("profiles", "spec-way-curves.csv"), ("profiles", "corun-measurements.csv")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.sim.progress.cpu_shares import Shared
+from slurm_sns.sim.engine.planned import Shared
 from slurm_sns.sim.progress.progress import PlacedRun
 
 PENALTY_S = 30
@@ -17,7 +17,7 @@ def shared() -> Shared:
     """A job with 100 s of work that begins at 0, and at 40 is resumed with a penalty."""
     alternative = Alternative(1, Resources(1, 1024))
     job = Job(7, 0, (alternative,))
-    progress = Shared(lambda _job, _alternative: 100)
+    progress = Shared({7: 100})
     progress.start(PlacedRun(job, alternative, np.array([0]), start_s=0, end_s=0))
     progress.stop(7, 40)
     assert progress.pace(7, 1, 40, penalty_s=PENALTY_S).end_s == 40 + PENALTY_S + 60

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_sns.sim.progress.bandwidth_saturation import ONE_CORE_GBPS, Traffic, settled, stretch, traffic_of
+from slurm_sns.sim.progress.contention import ONE_CORE_GBPS, Traffic, settled, stretch, traffic_of
 
 PEAK = 118.26
 

@@ -10,7 +10,7 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.request import SimulationRequest, SpreadingRequest
-from slurm_sns.sim.runners.plans import by_plans
+from slurm_sns.sim.runners import by_plans
 
 NODES = "name,cores,mem_gb\nn0,2,4\n"
 #: Small jobs run until 70; the large one needs both cores, which are free at 30 if they are kept for it.
@@ -28,7 +28,7 @@ class Nothing:
 
 
 def asked(policy, **more) -> SimulationRequest:
-    return SimulationRequest("theirs", policy, (), "slurm_sns.sim.runners.plans:by_plans", 1, **more)
+    return SimulationRequest("theirs", policy, (), "slurm_sns.sim.runners:by_plans", 1, **more)
 
 
 def written(folder: Path, request: SimulationRequest) -> dict[str, str]:
@@ -36,8 +36,7 @@ def written(folder: Path, request: SimulationRequest) -> dict[str, str]:
     (folder / "nodes.csv").write_text(NODES)
     (folder / "jobs.csv").write_text(JOBS)
     replay = by_plans(str(folder / "jobs.csv"), str(folder / "nodes.csv"), request, 1.0, None)
-    replay.run(lambda _: None).write(folder / "out", {})
-    rows = [line.split(",") for line in (folder / "out" / "jobs.csv").read_text().splitlines()[1:]]
+    _, *rows = [line.split(",") for line in replay.run(lambda _: None).files["jobs.csv"]]
     return {row[0]: row[2] for row in rows}
 
 
