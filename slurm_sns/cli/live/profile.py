@@ -107,7 +107,7 @@ def _show_profile(chosen: "Program", alpha: float, factors: tuple[float, ...]) -
         table.add_row(*_run_row(run, alpha))
     _print(table)
     print(f"ways: the fewest that keep {alpha:g} of the IPC; GB/s: with these ways; both per node.")
-    print("known: where times, IPC and GB/s come from: p printed in the paper, m measured, a assumed.")
+    print("The last three: whether time, IPC and GB/s are printed in the source, measured or assumed.")
 
 
 @app.command("import")
@@ -204,7 +204,7 @@ def _run_row(run: "Run", alpha: float) -> list[str]:
     else:
         demand = [str(ways), f"{kept:.4f}", f"{bandwidth:.2f}"]
     where = run.provenance
-    return [*numbers, *demand, " ".join(each[0] for each in (where.time_s, where.ipc, where.bandwidth_gbps))]
+    return [*numbers, *demand, where.time_s, where.ipc, where.bandwidth_gbps]
 
 
 def learning_state(of: LearntAnswer | None) -> str:

@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
@@ -93,6 +94,8 @@ def test_words_for_people(sns):
     assert "16 processes: scaling, best at scale 8, short of bandwidth" in text
     assert "97.86" in text
     assert "112.00" in text
+    heading, first = (re.split(r"\s{2,}", line.strip()) for line in text.splitlines()[2:4])
+    assert dict(zip(heading, first, strict=True))["time is"] == "measured"
     assert "scaling" in sns("list", "--file", SHIPPED)[1]
 
 
