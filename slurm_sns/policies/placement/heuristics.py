@@ -31,10 +31,10 @@ ADDED = (CORES, BANDWIDTH, WAYS)
 class Heuristic:
     """How nodes are ranked: by Mix-Fit's angle, or by the sum of resources with these weights.
 
-    The sum is of what is free, of the capacity (`configured`), and of the occupied shares of the capacity. The shares
-    are rounded to 1e-9, so that equal sums tie whatever their parts. If `grouped`, nodes are taken from one group with
-    equally many idle cores where one is large enough (`one_group`): later jobs on several nodes then find nodes that
-    are alike.
+    The sum is of what is free and of the capacity (`configured`), or of the occupied shares of the capacity, which is
+    rounded to 1e-9, so that equal sums tie whatever their parts. Without weights the first node is the best. If
+    `grouped`, nodes are taken from one group with equally many idle cores where one is large enough (`one_group`):
+    later jobs on several nodes then find nodes that are alike.
     """
 
     angle: bool = False

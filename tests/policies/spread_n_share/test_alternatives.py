@@ -81,7 +81,7 @@ def test_memory_can_decide_the_fewest_nodes():
     request = Request(16, memory_per_cpu_mb=16 * GB)  # 8 processes a node
 
     assert fewest_nodes(request, types()) == 2
-    assert spread(request, 2, 1) == (1, 2, 8, Resources(8, 128 * GB))
+    assert spread(request, 2, 1) == Alternative(2, Resources(8, 128 * GB), tasks_per_node=8, scale=1)
 
 
 def test_memory_per_node_is_never_divided():
