@@ -85,7 +85,7 @@ def _end_with_parent() -> None:
 
 #: The identity of a piece of work; its result's file is named after it.
 Piece = tuple[str | int | float, ...]
-#: KeptPiece of one kind.
+#: A piece of one kind.
 KeptPiece = TypeVar("KeptPiece", bound=Piece)
 
 
