@@ -11,12 +11,12 @@ tighter limit where there are few: with CDP, or with a bandwidth controller that
 So CLOSIDs are counted where sns.yaml, or the file of a simulated cluster's nodes, says how many some node has. There a
 job that demands ways on a node demands one of its CLOSIDs, too (`with_closid`), and no policy plans more jobs with ways
 on a node than it has CLOSIDs for. No heuristic looks at them when it scores nodes. Slurm does not know CLOSIDs: which
-are in use follows from the ways of the jobs that are there (scheduler/snapshot/counted_closids.py). Where no node's
+are in use follows from the ways of the jobs that are there (scheduler/snapshot/free_nodes.py). Where no node's
 CLOSIDs are given, every amount of them is 0 and they decide nothing.
 
 A job that Slurm starts beyond the limit loses nothing but the guarantee: it runs in the shared part, and the node says
-so (way_layout.py). That can happen, because Slurm starts pass-through jobs. A job that demands bandwidth and no ways is
-not counted, although a node that caps bandwidth makes a group for it.
+so (node/ways/layout.py). That can happen, because Slurm starts pass-through jobs. A job that demands bandwidth and no
+ways is not counted, although a node that caps bandwidth makes a group for it.
 """
 
 from collections.abc import Iterable

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from functools import reduce
-from operator import add, sub
 from typing import NamedTuple
 
 #: A moment or a duration in seconds. Matching counts whole seconds; where events fall between whole seconds, fractions
@@ -45,11 +44,23 @@ class Resources(NamedTuple):
 
     def plus(self, other: "Resources") -> "Resources":
         """The sum, resource by resource."""
-        return Resources(*map(add, self, other))
+        return Resources(
+            self.cores + other.cores,
+            self.memory_mb + other.memory_mb,
+            self.ways + other.ways,
+            self.bandwidth_gbps + other.bandwidth_gbps,
+            self.closids + other.closids,
+        )
 
     def minus(self, other: "Resources") -> "Resources":
         """The difference, resource by resource; it may be negative."""
-        return Resources(*map(sub, self, other))
+        return Resources(
+            self.cores - other.cores,
+            self.memory_mb - other.memory_mb,
+            self.ways - other.ways,
+            self.bandwidth_gbps - other.bandwidth_gbps,
+            self.closids - other.closids,
+        )
 
 
 NOTHING = Resources(0, 0)

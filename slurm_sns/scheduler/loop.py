@@ -13,7 +13,6 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from queue import SimpleQueue
 
 from slurm_sns.errors import SnsError, Unreachable
 from slurm_sns.log import Outage
@@ -90,10 +89,10 @@ class Scheduler:
         specification: Specification | None = None,
         sign: Sign | None = None,
         learner: Learner | None = None,
-        asked: SimpleQueue[frozenset[int]] | None = None,
+        asked: set[int] | None = None,
     ) -> None:
         self._ports, self._settings, self._publish = ports, settings, publish
-        self._asked = SimpleQueue[frozenset[int]]() if asked is None else asked
+        self._asked = set[int]() if asked is None else asked
         self._tries = StoredTries(ports.history, ports.clock, ports.log, specification)
         self._policy = policy
         self._carried = Carried(history=self._tries.recalled)
@@ -216,7 +215,7 @@ class Scheduler:
             carried=self._carried,
             states=states,
             offer=self._agent_link.offer(observation, states, now_s),
-            asked=frozenset[int]().union(*(self._asked.get_nowait() for _ in range(self._asked.qsize()))),
+            asked={self._asked.pop() for _ in range(len(self._asked))},  # others only add
             refused=self._dispatcher.refused(observation.jobs),
         )
         self._tries.now = dict(situation.surveyed.tries)

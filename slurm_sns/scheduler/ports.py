@@ -33,7 +33,7 @@ class Decision:
     `chosen` and `matched` are those of the cycle: the heuristic whose schedule was dispatched, and how many jobs each
     heuristic matched. For a start, `scale` and `demand` are those of the alternative that was taken (`demand` by
     resource, on each node), and `considered` says how a spreadable job's alternatives came about
-    (policies.spread_n_share.explanation, as JSON values). A note that came several times in a row is one line, the last
+    (policies.base.Explanation, as JSON values). A note that came several times in a row is one line, the last
     one; `times` counts them.
     """
 

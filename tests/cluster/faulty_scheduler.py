@@ -76,8 +76,8 @@ class Faulty:
 def build(config: Any, clock: Any, real: Callable[..., Any] = parts.ports) -> Any:
     """The real ports, each of them wrapped."""
     ports = real(config, clock)
-    wrapped = {each.name: Faulty(getattr(ports, each.name), FAULT) for each in fields(ports) if each.name != "log"}
-    return replace(ports, **wrapped)
+    given = {each.name: getattr(ports, each.name) for each in fields(ports) if each.name != "log"}
+    return replace(ports, **{name: Faulty(port, FAULT) for name, port in given.items() if port is not None})
 
 
 if "SNS_FAULT" in os.environ:

@@ -21,7 +21,6 @@ from slurm_sns.errors import SnsError
 from slurm_sns.scheduler import history, loop, watchdog
 from slurm_sns.scheduler.dispatch import dispatcher
 from slurm_sns.scheduler.dispatch import to_slurm as release
-from slurm_sns.scheduler.gate import job_status as status
 from slurm_sns.scheduler.gate import leases, orders, survey
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import GateOrder
@@ -87,7 +86,7 @@ for _name, _sentence, _was, _now in (
     ("owner's time ignored", "A begin time of the owner's counts as our gate.", Status.OWN_TIME, Status.GATED),
     ("opened by its owner and gated again", "A job that its owner opened is gated.", Status.TAKEN, Status.LAPSED),
 ):
-    one_patch(_name, _sentence, status, "status_of", _instead(_was, _now))
+    one_patch(_name, _sentence, survey, "status_of", _instead(_was, _now))
 
 one_patch(
     "freed jobs are ours",

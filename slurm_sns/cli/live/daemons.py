@@ -26,7 +26,6 @@ def scheduler(
     needs("sns scheduler", CONTROLLER)
     from contextlib import ExitStack
     from dataclasses import replace
-    from queue import SimpleQueue
 
     from slurm_sns import config as configuration
     from slurm_sns.cli.live import parts, process
@@ -49,7 +48,7 @@ def scheduler(
     process.start_logging(settings.log_level)
     stop = process.StopSignal()
     ports = parts.ports(settings, stop)
-    recent, asked = RecentCycles(), SimpleQueue[frozenset[int]]()
+    recent, asked = RecentCycles(), set[int]()
     told = parts.settings(settings)
     learner, sign, channel = None, None, ExitStack()
     if found := parts.hub_and_sign(settings, ports.log):

@@ -1,7 +1,7 @@
 """Answers on a terminal: harmless text, short durations and times, and what `sns explain` puts together.
 
 Job names and similar texts come from users. They are printed so that neither the terminal nor rich interprets them. The
-words of an explanation are the policy's own (placement.explain, placement.reasons, spread_n_share.explanation).
+words of an explanation are the policy's own (placement.reasons, spread_n_share.scales).
 """
 
 from collections.abc import Collection, Iterator

@@ -88,7 +88,7 @@ class _Session:
         self._rules = rules
         self._scores = scores
         self._table = KindTable(node_arrays, weighs=rules.weighs)
-        self._kinds = OncePerKind(self._table.add)
+        self._kinds = OncePerKind(self._table.kind)
         self._holds: dict[tuple[int, bool], bool] = {}
         self._bench: Bench | None = None
         self._room = (0, 0, 0)
@@ -187,7 +187,7 @@ class KindTable:
         self.own: set[int] = set()
         self.least_cores = 0
         self._alternatives: dict[AlternativeKey, int] = {}
-        self._count = 0
+        self._kinds: dict[tuple[tuple[Alternative, ...], int, int], int] = {}
         self._sets: dict[Allowed, int] = {None: NOBODY}
         self._masks = np.zeros((1, nodes), np.bool_)
         self._alternative_arrays = AlternativeArrays(
@@ -206,19 +206,21 @@ class KindTable:
         )
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._kinds)
 
     def arrays(self) -> tuple[KernelNodes, AlternativeArrays, JobKinds]:
         """The tables; later entries are in the same arrays as long as `generation` stays the same."""
         return kernel_nodes(self._node_arrays, self._masks), self._alternative_arrays, self._kind_arrays
 
-    def add(self, job: Job) -> int:
-        """The number of a new kind, that of this job."""
+    def kind(self, job: Job) -> int:
+        """The number of the job's kind, which is added if it is new."""
         number = self._sets.get(job.allowed)
         if number is None:
             number = self._sets[job.allowed] = self._new_set(job.allowed)
         own = ROWS.get(job.heuristic or "", NOBODY)
-        kind, begin = self._count, len(self.choices)
+        kind, begin = len(self._kinds), len(self.choices)
+        if (known := self._kinds.setdefault((job.alternatives, number, own), kind)) != kind:
+            return known
         end = begin + len(job.alternatives)
         first, alternative, slowdown, owns = self._kind_arrays
         first, owns = self._with_room(first, kind + 2), self._with_room(owns, kind + 1)
@@ -232,7 +234,6 @@ class KindTable:
         self.choices.extend(job.alternatives)
         if own != NOBODY:
             self.own.add(own)
-        self._count += 1
         return kind
 
     def _new_set(self, allowed: Allowed) -> int:

@@ -9,7 +9,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from queue import SimpleQueue
 from typing import Any
 
 from slurm_sns.errors import BadInput, SnsError
@@ -67,7 +66,7 @@ class Answers:
         trouble: Callable[[], str] = str,
         *,
         settings: Settings,
-        asked: SimpleQueue[frozenset[int]],
+        asked: set[int],
     ) -> None:
         self._recent, self._asked = recent, asked
         self._trouble = trouble
@@ -161,7 +160,7 @@ class Answers:
         waiting = frozenset(job.id for job in jobs if job.state is JobState.PENDING)
         if not waiting:
             raise BadInput(f"job {label} does not wait any more")
-        self._asked.put(waiting)
+        self._asked.update(waiting)
         return {"label": label, "jobs": len(waiting)}
 
     def _job_of_task(self, view: View, array_id: int, task: int) -> int:

@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from queue import SimpleQueue
 
 import numpy as np
 import pytest
@@ -75,7 +74,7 @@ def answers(of: View | None, recorded=None, asked=None) -> Answers:
         recent.publish(of)
     settings = ENFORCE if of is None else replace(ENFORCE, mode=of.mode)
     admins = frozenset({0, ADMIN})
-    of_jobs, asked = recorded or Recorded(), asked or SimpleQueue()
+    of_jobs, asked = recorded or Recorded(), set() if asked is None else asked
     return Answers(recent, of_jobs, max_jobs(PARAMETERS), admins, lambda: "store away", settings=settings, asked=asked)
 
 
@@ -353,14 +352,13 @@ def test_status_counts_the_gates_and_says_which_one_opens_next() -> None:
 # --- sns release
 
 
-def release(*jobs, user: int, **named) -> tuple[object, frozenset[int]]:
+def release(*jobs, user: int, **named) -> tuple[object, set[int]]:
     """The answer, or what is wrong, and the jobs that the next cycle gives to Slurm."""
-    asked = SimpleQueue()
+    asked = set()
     try:
-        return ask(view(*jobs), "release", user, asked=asked, **named), asked.get_nowait()
+        return ask(view(*jobs), "release", user, asked=asked, **named), asked
     except BadInput as problem:
-        assert asked.empty()
-        return str(problem), frozenset()
+        return str(problem), asked
 
 
 @pytest.mark.parametrize("user", [ALICE, ADMIN, 0])
@@ -379,8 +377,15 @@ def test_no_other_job_is_and_one_of_another_user_is_answered_like_one_that_does_
     assert not asked
 
 
+def test_asking_again_before_the_next_cycle_keeps_nothing_more() -> None:
+    asked = set()
+    for _ in range(3):
+        ask(view(job(1)), "release", ALICE, asked=asked, job_id=1)
+    assert asked == {1}
+
+
 def test_a_job_that_runs_is_not_given_away() -> None:
-    assert release(running(1, "c1"), user=ALICE, job_id=1) == ("job 1 does not wait any more", frozenset())
+    assert release(running(1, "c1"), user=ALICE, job_id=1) == ("job 1 does not wait any more", set())
 
 
 def test_an_array_is_given_to_slurm_as_a_whole_or_a_task_that_has_an_id_of_its_own() -> None:

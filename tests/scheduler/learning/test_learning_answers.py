@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from queue import SimpleQueue
 
 import pytest
 from emulated import RULES, Cluster, cluster
@@ -30,9 +29,7 @@ def ask(site: Cluster, command: str, user_id: int = ADMIN, **more):
     """The answer, as the socket sends it."""
     recent = RecentCycles()
     recent.publish(site.site.views[-1])
-    answers = Answers(
-        recent, site.site.decisions, spread_n_share(), frozenset({ADMIN}), settings=ENFORCE, asked=SimpleQueue()
-    )
+    answers = Answers(recent, site.site.decisions, spread_n_share(), frozenset({ADMIN}), settings=ENFORCE, asked=set())
     return json.loads(json.dumps(answers.answer({"command": command, **more}, user_id)))
 
 
