@@ -42,7 +42,7 @@ from slurm_sns.sim.traces.nodes_csv import read_nodes, read_site
 from slurm_sns.sim.traces.pool_trace import has_pools, read_pool_trace
 from slurm_sns.sim.traces.program_trace import ProgramTrace, TraceReader
 from slurm_sns.sim.traces.read_trace import read_records
-from slurm_sns.sim.traces.trace_arrays import SMALLEST_MEMORY_MB, TraceArrays
+from slurm_sns.sim.traces.trace_arrays import SMALLEST_MEMORY_MB, TOO_LARGE, TraceArrays, counted, no_job_left
 
 #: Called from time to time with the number of jobs that have started (or were submitted, or have ended).
 ReportProgress = Callable[[int], None]
@@ -54,7 +54,10 @@ MOST_SAMPLES = 10_000_000
 
 
 class Result(NamedTuple):
-    """The result of a replay: its metrics, the lines of its files by name, and `more` entries for its summary."""
+    """The result of a replay: its metrics, the lines of its files by name, and `more` entries for its summary.
+
+    The lines can be read once.
+    """
 
     metrics: Callable[[], Metrics]
     files: Mapping[str, Iterable[str]]
@@ -281,7 +284,7 @@ def _on_whole_nodes(
     """The jobs of a trace of fluid needs, each task alone on a node.
 
     Raises:
-        BadInput: as in `in_order`, or nodes have so little memory that they count as full.
+        BadInput: as in `in_order`, nodes have so little memory that they count as full, or no job is left.
     """
     if spreading.user_estimates:
         raise BadInput(f"{trace}: a CSV has no time limits; valid with user estimates: SWF")
@@ -291,7 +294,11 @@ def _on_whole_nodes(
     least_mb = int(node_arrays.capacity[MEMORY].min())
     if least_mb < SMALLEST_MEMORY_MB:
         raise BadInput(f"nodes have {least_mb} MiB; valid with fcfs and easy: {SMALLEST_MEMORY_MB} or more")
-    return on_whole_nodes(jobs, node_arrays)
+    fits = jobs.tasks <= len(node_arrays.names)
+    dropped = counted({**jobs.dropped, TOO_LARGE: jobs.dropped.get(TOO_LARGE, 0) + int((~fits).sum())})
+    if not fits.any():
+        raise no_job_left(trace, dropped)
+    return on_whole_nodes(replace(jobs.only(fits), dropped=dropped), node_arrays)
 
 
 # --- DFRS and rescheduling

@@ -94,7 +94,7 @@ def trace_of(instance: Instance) -> tuple[FluidTrace, int]:
             return paper_trace(np.random.default_rng(seed)), PAPER_NODES
         case (workload, int(week), _) if workload == HPC2N:
             return _weeks(shared_file("traces", LOG))[week - 1], hpc2n.NODES
-    raise BadInput(f"instance {instance} is unknown; valid: those of module sim.pages.dfrs")
+    raise BadInput(f"instance {instance} is unknown; valid: those of module sns_reproductions.dfrs")
 
 
 def by_means(trace: FluidTrace, load: float) -> FluidTrace:

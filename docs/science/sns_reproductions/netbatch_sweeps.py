@@ -237,7 +237,7 @@ def workload_digest() -> str:
 
     What the variants change is part of it. Betas are in the names of the runs.
     """
-    variants = {name: [change(pool) for pool in POOLS.values()] for name, change in VARIANTS.items()}
+    variants = {name: [asdict(change(pool)) for pool in POOLS.values()] for name, change in VARIANTS.items()}
     digest = sha256(repr(variants).encode())
     for pool in POOLS.values():
         digest.update(pool.nodes(SMALLEST_SCALE).capacity.tobytes())

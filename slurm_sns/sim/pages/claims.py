@@ -66,12 +66,13 @@ def _template(text: str) -> jinja2.Template:
 
 
 def _readable(read: Callable[[str], object]) -> AfterValidator:
-    """Refuses a text whose syntax is wrong; what is no text is its own value."""
+    """Refuses a text, or a value of a mapping, whose syntax is wrong; what is no text is its own value."""
 
     def require(value: Any) -> Any:
         try:
-            if isinstance(value, str):
-                read(value)
+            for text in value.values() if isinstance(value, dict) else (value,):
+                if isinstance(text, str):
+                    read(text)
         except jinja2.TemplateSyntaxError as problem:
             raise PydanticCustomError("syntax", "{problem}", {"problem": str(problem)}) from None
         return value
@@ -81,7 +82,8 @@ def _readable(read: Callable[[str], object]) -> AfterValidator:
 
 Text = Annotated[str, _readable(_template)]
 #: An expression, or the value itself.
-Expression = Annotated[str | int | float | bool | None, _readable(_expression)]
+Value = str | int | float | bool | None
+Expression = Annotated[Value, _readable(_expression)]
 #: The lists of loops, by the names of their members.
 Loops = dict[str, Annotated[Any, _readable(_expression)]]
 
@@ -115,7 +117,7 @@ class ClaimEntry(_Strict):
     low: Expression = None
     high: Expression = None
     printed: Expression = None
-    reads: str | dict[str, Expression] | None = None
+    reads: Annotated[str | dict[str, Value] | None, _readable(_expression)] = None
     input: Expression = False
     difference: Expression = False
 

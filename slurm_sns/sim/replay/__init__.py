@@ -1,1 +1,1 @@
-"""The compiled replay of a trace: matching only, any number of jobs."""
+"""The compiled replays of a trace: matching, FCFS and EASY, DFRS, pools."""

@@ -159,8 +159,15 @@ def replay_batch(
 
     `expected_run_s` has one entry per job, 0 where nothing is known; None means the true run times.
 
+    Raises:
+        BadInput: a job has more tasks than there are nodes, or a fraction of a second.
+
     Source: Dynamic fractional resource scheduling (IPDPS 2010), section IV-B.
     """
+    wrong = (trace.tasks > nodes) | (trace.submit_s % 1 != 0) | (trace.run_s % 1 != 0)
+    if wrong.any():
+        job = trace.identity[wrong][0]
+        raise BadInput(f"job {job} of a batch trace; valid: at most {nodes} tasks, times in whole seconds")
     node_arrays = whole_nodes(nodes)
     records = replace(on_whole_nodes(trace, node_arrays), limit_s=expected_run_s)
     rules = replace(compact_exclusive().rules, queue_depth=len(trace))

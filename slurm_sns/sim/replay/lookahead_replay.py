@@ -1,11 +1,10 @@
 """Max-Jobs with lookahead: each member's schedule is also judged by what is left for the jobs that come next.
 
 The paper suspects that "packing jobs very densely leads to reduced performance in a successive scheduling round" and
-hopes for "looking further into the queue". Here each member matches the cycle, and then, by the same code on what is
+hopes for "looking further into the queue". Here each member matches the cycle, and then, by the same kernel on what is
 left free, jobs that stand for the next arrivals. Nothing of that second matching is dispatched; it only helps to choose
 among the members. A trace of any length is replayed in one compiled loop: that of `compiled_loop` with another way to
-choose. Each member matches the jobs that stand for the next arrivals on what it has left free, by the same kernel
-without putting the nodes back in between.
+choose.
 
 Which jobs stand for the next arrivals is a choice (`ArrivalSource`): those that were submitted last, which a live
 scheduler knows, or the true next ones, which only a simulation knows and which bound what a forecast could gain. How

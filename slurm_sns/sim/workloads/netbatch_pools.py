@@ -163,10 +163,10 @@ CALIBRATED_BETAS = {
     "C": {0.58: 0.53, 0.68: 0.545},
     "D": {0.58: 0.505, 0.68: 0.515},
 }
-#: The variants of the generator that at these betas queue far less or far longer than the
-#: pools as generated, and their own betas, at the first level only. Found by four-day replays of one seed that no page
-#: uses, in steps of 0.01 or 0.005: the first beta tried at which the mean wait under Max-Jobs was between 700 and
-#: 1400 s. It came to 821 to 1271 s (uneven run times), 825 to 957 s (even run times), 1110 to 1385 s (daily cycle).
+#: The variants of the generator that at these betas queue far less or far longer than the pools as generated, and their
+#: own betas, at the first level only. Found by four-day replays of one seed that no page uses, in steps of 0.01 or
+#: 0.005: the first beta tried at which the mean wait under Max-Jobs was between 700 and 1400 s. It
+#: came to 821 to 1271 s (uneven run times), 825 to 957 s (even run times), 1110 to 1385 s (daily cycle).
 VARIANT_BETAS = {
     "uneven run times": {"A": {0.58: 0.48}, "B": {0.58: 0.445}, "C": {0.58: 0.48}, "D": {0.58: 0.40}},
     "even run times": {"A": {0.58: 0.54}, "B": {0.58: 0.535}, "C": {0.58: 0.535}, "D": {0.58: 0.535}},

@@ -93,3 +93,16 @@ def test_bad_use_is_one_line_and_exit_2(options, words, simulate):
     assert code == 2
     assert error.count("\n") == 1
     assert words in error
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+def test_tasks_for_more_nodes_than_there_are_leave_their_job_out(simulate, tmp_path, policy):
+    trace = tmp_path / "tasks.csv"
+    header = "job_id,submit_s,run_s,tasks,cpu_need,memory_need\n"
+    trace.write_text(f"{header}1,0,100,5,0.5,0.1\n2,1,10,4,0.5,0.1\n")
+    status, summary, starts = simulate("--policy", policy, trace=trace)
+    assert (status, summary["dropped"], starts) == (0, {"larger than any nodes": 1}, {"2": "1"})
+
+    trace.write_text(f"{header}1,0,100,5,0.5,0.1\n")
+    message = simulate("--policy", policy, trace=trace)[1]
+    assert message.endswith("no job can run on these nodes: 1 larger than any nodes\n")

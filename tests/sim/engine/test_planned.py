@@ -14,6 +14,7 @@ from slurm_sns.model import (
     Action,
     Alternative,
     Plan,
+    Requeue,
     Resources,
     Resume,
     SetShare,
@@ -158,6 +159,20 @@ def test_a_suspended_job_that_keeps_its_memory_pays_no_penalty():
     simulation = PlannedSimulation(TWO_NODES, of_parts(1, gb=8), policy, penalty_s=7)
     assert simulation.run().placements[0].end_s == 11
     assert policy.seen[2].nodes[0].free.memory_mb == 0
+
+
+def test_a_requeued_job_begins_anew():
+    policy = Scripted({0: (start(0, "n0"),), 4: (Requeue(0),), 5: (start(0, "n1"),)})
+    (placed,) = PlannedSimulation(TWO_NODES, of_parts(1), policy).run().placements
+    assert (placed.start_s, placed.end_s) == (5, 15)
+
+
+@pytest.mark.parametrize(
+    ("action", "words"), [(Requeue(0, pool="p"), "there is no pool p"), (Requeue(1), "job 1: .* it is not there")]
+)
+def test_a_requeue_that_cannot_be_is_a_defect_of_the_policy(action, words):
+    with pytest.raises(SnsError, match=words):
+        PlannedSimulation(TWO_NODES, of_parts(1), Scripted({0: (start(0, "n0"),), 4: (action,)})).run()
 
 
 def test_a_move_is_a_suspension_and_a_resume_at_one_moment_and_another_one_restarts_the_penalty():

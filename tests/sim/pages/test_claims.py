@@ -138,6 +138,7 @@ def test_pages_use_the_same_claims_on_other_quantities(written):
         ("claims: [{text: a, low: [1]}]", "claims[0].low."),
         ("claims: [{text: a, text: b}]", "line 1: not valid YAML for a page: key 'text' is given twice; remove one"),
         ("claims: [{text: '{{ a'}]", "claims[0].text: unexpected end of template"),
+        ("claims: [{of: waits, reads: {near: 1 +}}]", "claims[0].reads: unexpected 'end of template'"),
         ("claims: [{of: waits, claims: [{low: 1 +}]}]", "claims[0].claims[0].low: unexpected 'end of template'"),
         ("claims: [{for: {pool: 'a b'}, of: waits}]", "claims[0].for.pool: "),
         ("readings: {near: {low: x /}}", "readings.near.low: unexpected 'end of template'"),

@@ -1,14 +1,20 @@
 """What README says of the reproductions of Max-Jobs is what their pages say."""
 
 import csv
+import gzip
+import json
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.sim.pages.judge import FAILS, HOLDS, INPUTS, UNDECIDED
 from sns_reproductions.netbatch import EVERYWHERE, FAILS_TOLD, HANGS, HOLDS_TOLD, NOWHERE
+from sns_reproductions.netbatch_sweeps import ROWS, workload_digest
 
 ROOT = Path(__file__).parents[3]
+RESULTS = ROOT / "tests" / "results"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 #: Pages that ask the paper's claims again with an assumption changed.
@@ -20,7 +26,7 @@ OURS = {"netbatch-site"}
 def netbatch_verdicts():
     """How many claims of each page on Max-Jobs have each verdict."""
     found = {}
-    for page in sorted((ROOT / "tests" / "results").glob("netbatch-*/claims.csv")):
+    for page in sorted(RESULTS.glob("netbatch-*/claims.csv")):
         if page.parent.name not in ASKED_AGAIN | OURS:
             with page.open(encoding="utf-8", newline="") as file:
                 found[page.parent.name] = Counter(row["verdict"] for row in csv.DictReader(file))
@@ -87,5 +93,11 @@ def test_the_table_says_what_became_of_the_claims_when_one_thing_was_varied():
 
 
 def test_every_page_on_max_jobs_is_listed():
-    for page in (ROOT / "tests" / "results").glob("netbatch-*/README.md"):
+    for page in RESULTS.glob("netbatch-*/README.md"):
         assert f"tests/results/{page.parent.name}/README.md" in README
+
+
+@pytest.mark.parametrize("file", sorted(RESULTS.glob(f"netbatch-*/{ROWS}")), ids=lambda file: file.parent.name)
+def test_the_rows_beside_a_page_are_of_the_generator_as_it_is(file):
+    with gzip.open(file, "rt", encoding="utf-8") as rows:
+        assert json.loads(next(rows))["workload"] == workload_digest()

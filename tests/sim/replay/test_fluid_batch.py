@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.batch.policies import easy, fcfs
 
+from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.baselines.parameters import EasyParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
@@ -245,3 +246,9 @@ def test_a_thousand_jobs_are_replayed(algorithm):
 
     assert (run.start_s >= submit_s).all()
     assert (run.end_s - run.start_s == run_s).all()
+
+
+@pytest.mark.parametrize("job", [(0, 10, 4), (0.5, 10, 1), (0, 0.5, 1)])
+def test_a_job_that_cannot_be_replayed_on_whole_nodes_is_refused(job: tuple[float, float, int]) -> None:
+    with pytest.raises(BadInput, match="job 1 of a batch trace; valid: at most 3 tasks, times in whole seconds"):
+        replay_batch(3, trace_of((0, 10, 3), job), "easy")
