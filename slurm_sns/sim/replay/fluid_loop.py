@@ -1,4 +1,6 @@
-"""The compiled event loop of fluid jobs: the jobs of a trace advance by their yields, and DFRS decides at each instant.
+"""The compiled event loop of fluid jobs, apart from that of whole cores because ends move whenever yields change.
+
+The jobs of a trace advance by their yields, and DFRS decides at each instant.
 
 An instant is one moment at which something happens: first jobs end, then newcomers are submitted and back-offs end,
 then the kernel decides once. Between two instants rates do not change, so that ends are computed and no time step is

@@ -1,4 +1,4 @@
-"""The compiled event loop of a site with pools.
+"""The compiled event loop of a site with pools, apart from the others because jobs are suspended, moved and resumed.
 
 At one instant jobs complete, jobs are submitted in trace order, every pool serves its waiting jobs in list order, and
 then the newly suspended jobs are decided on.
