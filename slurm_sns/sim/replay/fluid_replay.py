@@ -166,8 +166,13 @@ def replay_batch(
     """
     wrong = (trace.tasks > nodes) | (trace.submit_s % 1 != 0) | (trace.run_s % 1 != 0)
     if wrong.any():
-        job = trace.identity[wrong][0]
-        raise BadInput(f"job {job} of a batch trace; valid: at most {nodes} tasks, times in whole seconds")
+        job, tasks, submit_s, run_s = (
+            each[wrong][0] for each in (trace.identity, trace.tasks, trace.submit_s, trace.run_s)
+        )
+        raise BadInput(
+            f"job {job} has {tasks} tasks, is submitted at {submit_s:g} s and runs for {run_s:g} s; "
+            f"valid: at most {nodes} tasks, times in whole seconds"
+        )
     node_arrays = whole_nodes(nodes)
     records = replace(on_whole_nodes(trace, node_arrays), limit_s=expected_run_s)
     rules = replace(compact_exclusive().rules, queue_depth=len(trace))
