@@ -39,7 +39,8 @@ def use_begins(running_cluster: Cluster) -> Iterator[None]:
 def with_usage(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster when their use counts, with all its nodes taken."""
     try:
-        cluster.submit("-p plain -N6 --exclusive", "sleep 600", "bob")
+        taken = cluster.submit("-p plain -N6 --exclusive", "sleep 600", "bob")
+        cluster.wait_for("it has all nodes", lambda: cluster.job(taken).state == "RUNNING")
         usage = f"sshare -hP -a -A {','.join(ACCOUNTS)} -o user,fairshare | grep -v '^|' | grep -vc '|0.000000$'"
         cluster.wait_for("it counts", lambda: cluster.try_run(usage).stdout.strip() == str(len(ASSOCIATIONS)), 90, 1)
         yield cluster
