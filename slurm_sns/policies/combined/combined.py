@@ -7,10 +7,11 @@ job has a profile: without profiles this is Max-Jobs, and with `idlest` alone an
 Source: this project's own combination of the two papers.
 """
 
+from dataclasses import replace
 from functools import partial
 
+from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS, IDLEST
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters, require_valid
@@ -32,11 +33,11 @@ def combined(
     """
     matching, spreading = matching or MatchingParameters(), spreading or SpreadingParameters()
     require_valid(spreading)
-    rules = Rules(
-        portfolio or tuple(dict.fromkeys((*matching.portfolio, *FOR_PROFILED_JOBS))),
-        matching.queue_depth,
-        matching.reservations,
-        matching.default_heuristic,
+    rules = replace(
+        rules_of(matching),
+        portfolio=portfolio or tuple(dict.fromkeys((*matching.portfolio, *FOR_PROFILED_JOBS))),
+        own_scorer=IDLEST,
+        order=spreading.alternatives_order,
         beta=spreading.beta,
         keeper=IDLEST,
         weighs=True,

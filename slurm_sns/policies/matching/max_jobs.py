@@ -24,4 +24,11 @@ def max_jobs(parameters: MatchingParameters | None = None, *, portfolio: tuple[s
 
 def rules_of(parameters: MatchingParameters) -> Rules:
     """The parameters as the rules of a portfolio."""
-    return Rules(parameters.portfolio, parameters.queue_depth, parameters.reservations, parameters.default_heuristic)
+    return Rules(
+        parameters.portfolio,
+        parameters.queue_depth,
+        parameters.reservations,
+        parameters.default_heuristic,
+        ties=parameters.ties,
+        withhold_limit_s=parameters.withhold_limit_s,
+    )

@@ -1,7 +1,8 @@
 """One scheduling pass with one heuristic: the plain twin of the compiled kernel.
 
-Jobs are taken in queue order, and the alternatives of a job best first. The first alternative for which enough nodes
-are free is matched to the nodes that the heuristic scores best, and that capacity is gone for the rest of the cycle.
+Jobs are taken in queue order, and the alternatives of a job best first, or by use. The first alternative for which
+enough nodes are free is matched to the nodes that the heuristic scores best, and that capacity is gone for the rest of
+the cycle.
 When a job at one of the first `reservations` positions finds no place, capacity is withheld for it, so that jobs behind
 it cannot take it in this cycle.
 
@@ -25,7 +26,7 @@ import numpy as np
 
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
-from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
+from slurm_sns.policies.placement.heuristic_names import LIST, OWN, PAPER, PAPER_BETA
 from slurm_sns.policies.placement.heuristics import Heuristic, best, one_group
 from slurm_sns.policies.placement.node_arrays import (
     CORES,
@@ -40,6 +41,7 @@ from slurm_sns.policies.placement.node_arrays import (
     taken,
 )
 from slurm_sns.policies.placement.regions import Region, Regions
+from slurm_sns.policies.placement.use import by_use
 from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
 
 #: (nodes, demand) of an alternative that found too few nodes.
@@ -111,7 +113,9 @@ class Rules:
     `idlest`. `keeper`: the member whose cycles keep whole nodes for the oldest over-aged job that finds no place.
     `weighs`: among schedules with equally many matches the smaller sum of predicted slowdowns wins. `for_profiled`: the
     members that compete only in a cycle where some queued job has a profile. `shared_ways`: ways of each node that no
-    job is given.
+    job is given. `ties`: which member wins among equally good ones (module `ties`); `own_scorer` is the member that
+    knows what the policy is for, None for none. `order`: the order of a job's alternatives (module `use`).
+    `withhold_limit_s`: for a job that has waited longer no capacity is withheld, unless it is over-aged.
     """
 
     portfolio: tuple[str, ...]
@@ -123,6 +127,18 @@ class Rules:
     weighs: bool = False
     for_profiled: tuple[str, ...] = ()
     shared_ways: int = 0
+    ties: str = LIST
+    own_scorer: str | None = None
+    order: str = PAPER
+    withhold_limit_s: float | None = None
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """The members, by their place in the portfolio: in its order, or with the policy's own scorer first."""
+        members = range(len(self.portfolio))
+        if self.ties != OWN:
+            return tuple(members)
+        return tuple(sorted(members, key=lambda place: self.portfolio[place] != self.own_scorer))
 
     def unshared(self, node_arrays: NodeArrays) -> NodeArrays:
         """The nodes without the ways that no job is given."""
@@ -167,11 +183,19 @@ class Cycle:
     """A cycle while it runs: what is free now, which alternatives have failed, what is withheld."""
 
     def __init__(
-        self, opening: CycleStart, queue: WaitingQueue, choose: Callable[[Job], Heuristic], rules: Rules, *, keeps: bool
+        self,
+        opening: CycleStart,
+        queue: WaitingQueue,
+        choose: Callable[[Job], Heuristic],
+        rules: Rules,
+        *,
+        keeps: bool,
+        by_use: bool = False,
     ) -> None:
         """`choose` gives the heuristic for a job: the member's, the default one or the job's own.
 
-        `keeps`: it keeps whole nodes for the first over-aged job that finds no place.
+        `keeps`: it keeps whole nodes for the first over-aged job that finds no place. `by_use`: alternatives are tried
+        by their use of the cluster.
         """
         self.opening = opening
         self._free = opening.free.copy()
@@ -182,6 +206,8 @@ class Cycle:
         self._choose = choose
         self._rules = rules
         self._keeps = keeps
+        self._by_use = by_use
+        self._withholds_since_s = queue.withholds_since_s(rules.withhold_limit_s)
         self._has_kept = False
 
     def steps(self) -> Iterator[tuple[Job, Match | Withheld | None]]:
@@ -191,9 +217,13 @@ class Cycle:
             if job is None:
                 return
             entry: Match | Withheld | None = self._match(job)
-            if entry is None and job.withholds and (position < self._rules.reservations or job.over_aged):
+            if entry is None and job.withholds and (job.over_aged or self._may_withhold(job, position)):
                 entry = self._withhold(job)
             yield job, entry
+
+    def _may_withhold(self, job: Job, position: int) -> bool:
+        """Whether capacity may be withheld for a job at this position that is not over-aged."""
+        return position < self._rules.reservations and job.submit_s >= self._withholds_since_s
 
     def _candidates(self, alternative: Alternative, allowed: frozenset[str] | None) -> Indices:
         """The columns of the nodes that are allowed, still in the cycle, and have enough free for the alternative."""
@@ -207,7 +237,8 @@ class Cycle:
         return np.flatnonzero(fitting)
 
     def _match(self, job: Job) -> Match | None:
-        for alternative in job.alternatives:
+        places = by_use(job.alternatives, self.opening.node_arrays) if self._by_use else range(len(job.alternatives))
+        for alternative in (job.alternatives[place] for place in places):
             if self._failed.cover(alternative, job.allowed):
                 continue
             region = self.opening.regions.find(self._candidates(alternative, job.allowed), alternative.nodes)

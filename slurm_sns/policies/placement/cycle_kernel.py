@@ -2,7 +2,8 @@
 
 Problem: jobs in queue order, each with one or several alternatives (a number of nodes and a demand of R resources on
 each), and nodes with what is free. Job by job, the first alternative that fits on enough nodes gets the nodes that the
-heuristic scores best; ties go to the first in the machine list.
+heuristic scores best; ties go to the first in the machine list. Alternatives are tried best first, or by use: the
+least slowdown times dominant share first.
 
 Shapes: module `kernel_arrays` (R resources, N nodes, W alternatives, K kinds, J jobs, P projects, H heuristics). The
 arguments `free` and `queue` are not changed. Order of results: matches in queue order, a match's nodes in the machine
@@ -29,16 +30,19 @@ from slurm_sns.policies.placement.best_node_kernel import find_nodes
 from slurm_sns.policies.placement.compiled import compiled
 from slurm_sns.policies.placement.fair_order_kernel import SHARED, FairOrderState, begin, charge, job_at, turns_for
 from slurm_sns.policies.placement.kernel_arrays import (
+    COST,
     ENTRIES,
+    GAIN,
     LOOKED_AT,
     MATCH,
     MATCHED,
     NOBODY,
-    SLOWDOWN,
     WHOLE,
+    WHOLE_QUEUE,
     WITHHELD,
     AlternativeArrays,
     Integers,
+    JobKinds,
     KernelNodes,
     KernelRules,
     Matches,
@@ -61,8 +65,13 @@ from slurm_sns.policies.placement.node_state_kernel import (
 from slurm_sns.policies.placement.order_statistics import sort
 from slurm_sns.policies.placement.region_kernel import ANY_SWITCH, NO_REGION
 from slurm_sns.policies.placement.regions import NO_SWITCH
+from slurm_sns.policies.placement.ties import TieRecord, tie_record
 
 FAILURES, RUN, KEPT_WHOLE, FIRST_CHOSEN, CHOSEN = range(5)
+#: Whether alternatives are tried by use; whether that is another order for some job that was looked at; how many jobs
+#: were matched best first, before that.
+BY_USE, DIFFERS, BEST_FIRST = range(5, 8)
+STATES = 8
 
 
 class Bench(NamedTuple):
@@ -77,29 +86,37 @@ class Bench(NamedTuple):
     kind_failed: Integers  #: (K) the last run in which all alternatives of the kind failed
     failures: Integers  #: (W) the failed alternatives of this run, without those larger than another one
     matched: Integers  #: (members) the number of jobs that each member matched
-    state: Integers  #: (5) FAILURES, the number of this RUN, KEPT_WHOLE, FIRST_CHOSEN and CHOSEN in `node_state.chosen`
+    value: Integers  #: (members, 2) the sums of gains and of costs of each member's matches
+    turn: Integers  #: (members) the members in the order of their turns
+    record: TieRecord
+    state: Integers  #: (STATES) FAILURES, the number of this RUN, KEPT_WHOLE, FIRST_CHOSEN, CHOSEN and the others
 
 
-def bench_for(problem: Problem, jobs: int, projects: int, takes: int, *, logs: bool = False) -> Bench:
+def bench_for(
+    problem: Problem, jobs: int, projects: int, takes: int, *, logs: bool = False, record: TieRecord | None = None
+) -> Bench:
     """The working memory for queues of at most this many jobs and projects.
 
     `takes` is the largest number of times that nodes are taken in a cycle. With `logs` the cycles of all members are
-    written down.
+    written down. `record` is that of the passes before, None for none.
     """
-    count = len(problem.alternatives.nodes)
+    count, members = len(problem.alternatives.nodes), len(problem.limits.portfolio)
     entries = min(problem.limits.depth, jobs)
     looked_at = entries if logs else 0
     return Bench(
         node_state=node_state_for(problem),
         turns=turns_for(projects, entries),
         matches=(room_for_matches(entries, takes, looked_at), room_for_matches(entries, takes, looked_at)),
-        log=room_for_matches(entries, takes, entries, rows=(len(problem.limits.portfolio) if logs else 0,)),
+        log=room_for_matches(entries, takes, entries, rows=(members if logs else 0,)),
         alternative_tried=np.zeros(count, np.int64),
         alternative_failed=np.zeros(count, np.int64),
         kind_failed=np.zeros(len(problem.kinds.own), np.int64),
         failures=np.zeros(count, np.int64),
-        matched=np.zeros(len(problem.limits.portfolio), np.int64),
-        state=np.zeros(5, np.int64),
+        matched=np.zeros(members, np.int64),
+        value=np.zeros((members, 2), np.int64),
+        turn=np.arange(members),
+        record=record or tie_record(members),
+        state=np.zeros(STATES, np.int64),
     )
 
 
@@ -130,6 +147,8 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
         if logs:
             matches.order[position] = job
         kind = queue.kind[job]
+        if limits.adaptive:
+            bench.state[DIFFERS] |= _has_two_orders(kinds, kind)
         over_aged = position < len(queue.over_aged)
         choice, how = NOBODY, MATCH
         if bench.kind_failed[kind] != run:
@@ -146,6 +165,18 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
                 charge(bench.turns, queue, job, held, over_aged)
         position += 1
     matches.totals[LOOKED_AT] = position
+    if limits.adaptive and matches.totals[MATCHED] == position:
+        is_last = position == limits.depth or job_at(bench.turns, queue, position) == NOBODY
+        matches.totals[WHOLE_QUEUE] = is_last
+
+
+@compiled
+def _has_two_orders(kinds: JobKinds, kind: int) -> bool:
+    """Whether the kind's alternatives are tried in another order by use than best first."""
+    differs = False
+    for at in range(kinds.first[kind], kinds.first[kind + 1]):
+        differs |= kinds.by_use[at] != at
+    return differs
 
 
 @compiled
@@ -161,7 +192,8 @@ def _match(bench: Bench, heuristic: int, kind: int) -> int:
     node_state = bench.node_state
     kinds, alternatives = node_state.problem.kinds, node_state.problem.alternatives
     run = bench.state[RUN]
-    for choice in range(kinds.first[kind], kinds.first[kind + 1]):
+    for at in range(kinds.first[kind], kinds.first[kind + 1]):
+        choice = kinds.by_use[at] if bench.state[BY_USE] else at
         alternative = kinds.alternative[choice]
         if must_fail(bench, alternative):
             continue
@@ -196,7 +228,8 @@ def enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> No
     matches.totals[ENTRIES] += 1
     if how == MATCH:
         matches.totals[MATCHED] += 1
-        matches.totals[SLOWDOWN] += kinds.slowdown[choice]
+        matches.totals[GAIN] += kinds.gain[choice]
+        matches.totals[COST] += kinds.cost[choice]
     if how == WHOLE:
         bench.state[KEPT_WHOLE] = 1
 

@@ -12,25 +12,27 @@ import heapq
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from math import inf
 from typing import NamedTuple
 
-from slurm_sns.model import Job, Project, Resources
+from slurm_sns.model import Job, Project, Resources, Seconds
 
 NEWCOMER = Project()
 
 
 @dataclass
 class WaitingQueue:
-    """The waiting jobs by project, each list in the order of its jobs, and what the projects hold."""
+    """The waiting jobs by project, each list in the order of its jobs, what the projects hold, and the time."""
 
     projects: Mapping[str, Project] = field(default_factory=dict)
     over_aged: list[Job] = field(default_factory=list)
     by_project: dict[str, list[Job]] = field(default_factory=dict)
+    now_s: Seconds = 0
 
     @classmethod
-    def of(cls, waiting: Iterable[Job], projects: Mapping[str, Project]) -> "WaitingQueue":
+    def of(cls, waiting: Iterable[Job], projects: Mapping[str, Project], now_s: Seconds = 0) -> "WaitingQueue":
         """The queue of a snapshot's jobs, which come in queue order."""
-        queue = cls(projects)
+        queue = cls(projects, now_s=now_s)
         for job in waiting:
             queue.add(job)
         queue.over_aged.sort(key=lambda job: (job.submit_s, job.order))
@@ -50,6 +52,10 @@ class WaitingQueue:
             waiting[:depth] = [job for job in waiting[:depth] if job.id not in jobs]
             if not waiting:
                 del self.by_project[project]
+
+    def withholds_since_s(self, limit_s: Seconds | None) -> Seconds:
+        """When a job that has waited as long as the limit was submitted; None: no limit."""
+        return -inf if limit_s is None else self.now_s - limit_s
 
     def all_jobs(self) -> list[Job]:
         """All jobs: the over-aged ones, then those of each project."""

@@ -1,4 +1,4 @@
-"""The names of the heuristics, for what must not import the heuristics themselves: they need numpy."""
+"""The names of heuristics and rules, for what must not import these themselves: they need numpy."""
 
 #: The heuristic that chooses nodes as Spread-n-Share does.
 IDLEST = "idlest"
@@ -20,7 +20,23 @@ NAMES = (
     *FOR_PROFILED_JOBS,
 )
 
+#: Whose schedule wins among equally good ones (module `ties`).
+LIST, OWN, RECORD, RANDOM = "list", "own", "record", "random"
+#: The order in which a job's alternatives are tried: best first; or so only if the whole queue starts then, else by use
+#: of the cluster, least first (module `use`).
+PAPER, ADAPTIVE = "paper", "adaptive"
+
 
 def heuristics() -> tuple[str, ...]:
     """The names of all heuristics."""
     return NAMES
+
+
+def tie_rules() -> tuple[str, ...]:
+    """The names of all rules for ties."""
+    return LIST, OWN, RECORD, RANDOM
+
+
+def alternative_orders() -> tuple[str, ...]:
+    """The names of the orders of alternatives."""
+    return PAPER, ADAPTIVE

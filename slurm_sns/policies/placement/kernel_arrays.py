@@ -62,11 +62,16 @@ class AlternativeArrays(NamedTuple):
 
 
 class JobKinds(NamedTuple):
-    """The distinct kinds of jobs; kind k has the choices `first[k]` to `first[k + 1]`, best first."""
+    """The distinct kinds of jobs; kind k has the choices `first[k]` to `first[k + 1]`, best first.
+
+    The best schedule has the largest sum of gains; among equal ones the smallest sum of costs.
+    """
 
     first: Integers  #: (K + 1)
     alternative: Integers  #: (choices) the alternative
-    slowdown: Integers  #: (choices) the predicted slowdown in units of 1e-9; 0 if the rules ignore slowdowns
+    gain: Integers  #: (choices) 1 for each match
+    cost: Integers  #: (choices) the predicted slowdown in units of 1e-9; 0 if the rules ignore slowdowns
+    by_use: Integers  #: (choices) the kind's choices by slowdown times dominant share, least first
     own: Integers  #: (K) the heuristic that these jobs named, or NOBODY
 
 
@@ -92,6 +97,9 @@ class KernelRules(NamedTuple):
     portfolio: Integers
     for_profiled: Flags  #: (members) the member competes only while some waiting job has a profile
     keeps: Flags  #: (members) the member's cycles keep whole nodes for the oldest over-aged job that finds no place
+    ties: int  #: FIXED, BY_RECORD or BY_CHANCE (module `ties`)
+    turns: Integers  #: (members) the order of turns that never changes
+    adaptive: bool  #: a queue that does not start as a whole has its alternatives tried by use
     scores: Integers  #: all scores that any job of a cycle may need
 
 
@@ -117,10 +125,10 @@ class Matches(NamedTuple):
     first: Integers
     node: Integers
     order: Integers  #: the jobs that the cycle looked at, in the order of their turns; empty where nobody asks for it
-    totals: Integers  #: (4) number of entries, of matches, of jobs looked at, and the sum of the matches' slowdowns
+    totals: Integers  #: (6) entries, matches, jobs looked at, sums of gains and costs, 1 if the whole queue is matched
 
 
-ENTRIES, MATCHED, LOOKED_AT, SLOWDOWN = range(4)
+ENTRIES, MATCHED, LOOKED_AT, GAIN, COST, WHOLE_QUEUE = range(6)
 MATCH, WITHHELD, WHOLE = range(3)
 
 
@@ -133,7 +141,7 @@ def room_for_matches(jobs: int, nodes: int, looked_at: int = 0, rows: tuple[int,
     def room(count: int) -> Integers:
         return np.zeros((*rows, count), np.int64)
 
-    return Matches(room(jobs), room(jobs), room(jobs), room(jobs + 1), room(nodes), room(looked_at), room(4))
+    return Matches(room(jobs), room(jobs), room(jobs), room(jobs + 1), room(nodes), room(looked_at), room(6))
 
 
 def largest_number_of_takes(free: Integers, alternatives: AlternativeArrays) -> int:

@@ -16,7 +16,7 @@ from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.cycle_kernel import Bench, bench_for
 from slurm_sns.policies.placement.fair_order import NEWCOMER, WaitingQueue
-from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
+from slurm_sns.policies.placement.heuristic_names import ADAPTIVE, PAPER_BETA, RANDOM, RECORD
 from slurm_sns.policies.placement.heuristics import CONFIGURED_FIRST, HEURISTICS, Heuristic, Weights, heuristics_of
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
@@ -38,6 +38,8 @@ from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, W
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT, PLACE_BITS, SCORE_BITS
 from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, Schedule
 from slurm_sns.policies.placement.portfolio_kernel import DOES_NOT_COMPETE, schedule
+from slurm_sns.policies.placement.ties import BY_CHANCE, BY_RECORD, FIXED, TieRecord
+from slurm_sns.policies.placement.use import by_use
 
 #: A session whose tables hold more kinds of jobs at the end of a pass serves no other pass: the memory of a scheduler
 #: that runs for months is bounded.
@@ -60,8 +62,10 @@ AlternativeKey = tuple[int, Resources, bool, int]
 class Kernel:
     """The kernel for one policy. Threads may share it: a thread that finds the session in use makes its own."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, record: TieRecord) -> None:
+        """`record` is that of the passes before; each pass is added to it."""
         self._rules = rules
+        self._record = record
         self._table = kernel_table(rules.beta)
         self._sessions: deque[_Session] = deque(maxlen=1)
 
@@ -74,7 +78,7 @@ class Kernel:
         except IndexError:
             session = None
         if session is None or session.node_arrays is not node_arrays or session.is_full:
-            session = _Session(node_arrays, self._rules, self._table)
+            session = _Session(node_arrays, self._rules, self._table, self._record)
         ran = session.run(free, queue, some_profiled)
         self._sessions.append(session)
         return ran
@@ -83,11 +87,12 @@ class Kernel:
 class _Session:
     """Passes over the same nodes."""
 
-    def __init__(self, node_arrays: NodeArrays, rules: Rules, scores: Scores) -> None:
+    def __init__(self, node_arrays: NodeArrays, rules: Rules, scores: Scores, record: TieRecord) -> None:
         self.node_arrays = node_arrays
         self._rules = rules
         self._scores = scores
-        self._table = KindTable(node_arrays, weighs=rules.weighs)
+        self._tie_record = record
+        self._table = KindTable(node_arrays, rules)
         self._kinds = OncePerKind(self._table.kind)
         self._holds: dict[tuple[int, bool], bool] = {}
         self._bench: Bench | None = None
@@ -101,14 +106,15 @@ class _Session:
 
     def run(self, free: Amounts, queue: WaitingQueue, some_profiled: bool) -> Schedule | None:
         """One pass; None as in `Kernel.run`."""
-        depth = self._rules.queue_depth
-        jobs, arrays = tabulate(queue, self.node_arrays, depth, self._kinds.of)
+        jobs, arrays = tabulate(queue, self.node_arrays, self._rules, self._kinds.of)
         if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range(some_profiled):
             return None
         bench = self._bench_for(len(jobs), len(arrays.head), free)
-        best, ran = schedule(bench, free, arrays, some_profiled)
-        members = [at for at, count in enumerate(bench.matched.tolist()) if count != DOES_NOT_COMPETE]
-        record = self._record(bench.log, members, ran, jobs, free)
+        best, ran, best_first = schedule(bench, free, arrays, some_profiled)
+        turns = [at for at in bench.turn.tolist() if bench.matched[at] != DOES_NOT_COMPETE]
+        record = self._record(bench.log, turns, ran, jobs, free)
+        if best_first != NOBODY:
+            record = replace(record, best_first=best_first)
         return Schedule.of(record, self._rules.portfolio[best])
 
     def _is_in_range(self, some_profiled: bool) -> bool:
@@ -135,18 +141,17 @@ class _Session:
             limits = kernel_rules(self._rules, self._scores, table.own, table.cases)
             nodes, alternatives, kinds = table.arrays()
             problem = Problem(nodes, alternatives, kinds, self._scores, limits)
-            self._bench = bench_for(problem, *self._room, logs=True)
+            self._bench = bench_for(problem, *self._room, logs=True, record=self._tie_record)
         return self._bench
 
-    def _record(
-        self, log: Matches, competing: Sequence[int], ran: int, jobs: Sequence[Job], free: Amounts
-    ) -> PassRecord:
-        """What the competing members did; the first `ran` of them have run.
+    def _record(self, log: Matches, turns: Sequence[int], ran: int, jobs: Sequence[Job], free: Amounts) -> PassRecord:
+        """What the competing members did, which had these turns; the first `ran` of them have run.
 
         The others would have done what the last one has done: none of them would have matched anything.
         """
-        cycles = [_written_down(log, at) for at in competing[:ran]]
-        members = {self._rules.portfolio[at]: cycles[min(turn, ran - 1)] for turn, at in enumerate(competing)}
+        cycles = [_written_down(log, at) for at in turns[:ran]]
+        of = {at: cycles[min(turn, ran - 1)] for turn, at in enumerate(turns)}
+        members = {self._rules.portfolio[at]: of[at] for at in sorted(of)}
         # A copy: the caller may change `free` while the record is still read.
         return PassRecord(self.node_arrays, free.copy(), jobs, self._table.choices, members)
 
@@ -172,15 +177,14 @@ class KindTable:
     New entries go into the same arrays while these have room; `generation` counts the arrays that were replaced by
     larger ones. `choices` are the alternatives behind the kernel's choices, `cases` the cases of their demands, `own`
     the rows of the heuristics that jobs name, `least_cores` the fewest cores that any alternative demands on a node (0
-    before there is one). A job with an unknown heuristic gets the member's. If `weighs` is False, slowdowns decide
-    nothing.
+    before there is one). A job with an unknown heuristic gets the member's.
     """
 
-    def __init__(self, node_arrays: NodeArrays, *, weighs: bool) -> None:
+    def __init__(self, node_arrays: NodeArrays, rules: Rules) -> None:
         """Begin with empty tables."""
         resources, nodes = node_arrays.capacity.shape
         self._node_arrays = node_arrays
-        self._weighs = weighs
+        self._rules = rules
         self.generation = 0
         self.choices: list[Alternative] = []
         self.cases: set[int] = set()
@@ -201,7 +205,9 @@ class KindTable:
         self._kind_arrays = JobKinds(
             first=np.zeros(FIRST_ROOM + 1, np.int64),
             alternative=np.zeros(FIRST_ROOM, np.int64),
-            slowdown=np.zeros(FIRST_ROOM, np.int64),
+            gain=np.zeros(FIRST_ROOM, np.int64),
+            cost=np.zeros(FIRST_ROOM, np.int64),
+            by_use=np.zeros(FIRST_ROOM, np.int64),
             own=np.zeros(FIRST_ROOM, np.int64),
         )
 
@@ -222,15 +228,14 @@ class KindTable:
         if (known := self._kinds.setdefault((job.alternatives, number, own), kind)) != kind:
             return known
         end = begin + len(job.alternatives)
-        first, alternative, slowdown, owns = self._kind_arrays
-        first, owns = self._with_room(first, kind + 2), self._with_room(owns, kind + 1)
-        alternative, slowdown = self._with_room(alternative, end), self._with_room(slowdown, end)
-        self._kind_arrays = JobKinds(first, alternative, slowdown, owns)
-        first[kind + 1] = end
-        owns[kind] = own
-        for at, each in enumerate(job.alternatives, begin):
-            alternative[at] = self._alternative(each, number)
-            slowdown[at] = slowdown_units(each) if self._weighs else 0
+        sizes = (kind + 2, end, end, end, end, kind + 1)
+        self._kind_arrays = kinds = JobKinds(*map(self._with_room, self._kind_arrays, sizes))
+        kinds.first[kind + 1] = end
+        kinds.own[kind] = own
+        kinds.alternative[begin:end] = [self._alternative(each, number) for each in job.alternatives]
+        worth = worth_of(job.alternatives, self._node_arrays, self._rules)
+        kinds.gain[begin:end], kinds.cost[begin:end], order = worth
+        kinds.by_use[begin:end] = np.array(order) + begin
         self.choices.extend(job.alternatives)
         if own != NOBODY:
             self.own.add(own)
@@ -273,10 +278,20 @@ class KindTable:
         return longer
 
 
+def worth_of(
+    alternatives: Sequence[Alternative], node_arrays: NodeArrays, rules: Rules
+) -> tuple[list[int], list[int], list[int]]:
+    """The columns `gain`, `cost` and `by_use` of a kind's choices; the last one counts from the kind's first choice."""
+    gain = [1] * len(alternatives)
+    cost = [slowdown_units(each) if rules.weighs else 0 for each in alternatives]
+    return gain, cost, by_use(alternatives, node_arrays) if rules.order == ADAPTIVE else [*range(len(alternatives))]
+
+
 def tabulate(
-    waiting: WaitingQueue, node_arrays: NodeArrays, depth: int, kind_of: Callable[[Job], int]
+    waiting: WaitingQueue, node_arrays: NodeArrays, rules: Rules, kind_of: Callable[[Job], int]
 ) -> tuple[Sequence[Job], Queue]:
     """The jobs that a cycle can look at, and the same as arrays; `kind_of` gives the number of a job's kind."""
+    depth, since_s = rules.queue_depth, waiting.withholds_since_s(rules.withhold_limit_s)
     names = sorted(waiting.by_project)
     lists = [waiting.by_project[name][:depth] for name in names]
     jobs = [*waiting.over_aged[:depth], *(job for each in lists for job in each)]
@@ -302,7 +317,9 @@ def tabulate(
         order=_ranks(jobs) if len(names) > 1 else np.zeros(len(jobs), np.int64),
         whole=np.array(whole, dtype=np.float64).reshape(len(names), 2),
         used=np.array(used, dtype=np.int64).reshape(len(names), 2),
-        withholds=np.fromiter((job.withholds for job in jobs), np.bool_, len(jobs)),
+        withholds=np.fromiter(
+            (job.withholds and (job.over_aged or job.submit_s >= since_s) for job in jobs), np.bool_, len(jobs)
+        ),
     )
 
 
@@ -322,6 +339,9 @@ def kernel_rules(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: I
         portfolio=np.array(portfolio, dtype=np.int64),
         for_profiled=np.array([member in rules.only_for_profiled for member in rules.portfolio]),
         keeps=np.array([member == rules.keeper for member in rules.portfolio]),
+        ties={RECORD: BY_RECORD, RANDOM: BY_CHANCE}.get(rules.ties, FIXED),
+        turns=np.array(rules.turns, dtype=np.int64),
+        adaptive=rules.order == ADAPTIVE,
         scores=np.array(sorted(used), dtype=np.int64),
     )
 

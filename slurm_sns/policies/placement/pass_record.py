@@ -50,7 +50,9 @@ class MemberRecord:
 class PassRecord:
     """A pass: the nodes, what was free on them at its start, the jobs, their alternatives, and each member's cycle.
 
-    `free_amounts` has a column for each node, and must stay unchanged.
+    `free_amounts` has a column for each node, and must stay unchanged. `best_first`: alternatives were tried by use of
+    the cluster, because the members had matched so many jobs at most, and not the whole queue, best alternatives first;
+    None: they were tried best first.
     """
 
     node_arrays: NodeArrays
@@ -58,6 +60,7 @@ class PassRecord:
     jobs: Sequence[Job]
     choices: Sequence[Alternative]
     members: Mapping[str, MemberRecord]
+    best_first: int | None = None
 
     def place_of(self, job_id: int) -> int | None:
         """The place of the job in `jobs`; None if no cycle could look at it."""

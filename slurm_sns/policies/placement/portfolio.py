@@ -1,15 +1,19 @@
 """A portfolio of heuristics: run each on the same queue and nodes, keep the schedule that matched the most jobs.
 
 Inside one member's schedule jobs are taken in queue order and a job's alternatives best first; the first alternative
-that finds its nodes is taken. Among schedules with equally many jobs the first member's wins. If the rules weigh
-slowdowns, the smaller sum of predicted slowdowns wins, and only then the first member's. A portfolio of one name is
-that heuristic alone. Every policy that matches jobs to nodes is a `Portfolio` with its own rules and alternatives.
+that finds its nodes is taken. Among schedules with equally many jobs the one of the member wins that had its turn first
+(module `ties`). If the rules weigh slowdowns, the smaller sum of predicted slowdowns wins, and only then the first
+turn. A portfolio of one name is that heuristic alone. Every policy that matches jobs to nodes is a `Portfolio` with its
+own rules and alternatives.
+
+If the order of alternatives is adaptive and not the whole queue is matched, every member schedules once more, with each
+job's alternatives by use of the cluster, least first (module `use`). The best of these schedules is then the result.
 
 Source: Max-Jobs paper (JSSPP 2013), section 4, figure 12. Slowdowns, members for profiled jobs and the ways kept for
 jobs without profile are this project's own combination with Spread-n-Share (SC'19).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from slurm_sns.errors import BadInput
@@ -17,11 +21,14 @@ from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Sna
 from slurm_sns.policies.base import Explanation, MakeAlternatives, own_geometry
 from slurm_sns.policies.placement.cycle import Cycle, CycleStart, Rules
 from slurm_sns.policies.placement.fair_order import WaitingQueue
+from slurm_sns.policies.placement.heuristic_names import ADAPTIVE, RECORD
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, heuristics_of
-from slurm_sns.policies.placement.kernel_matching import Kernel, slowdown_units
+from slurm_sns.policies.placement.kernel_matching import Kernel, kernel_rules, kernel_table, slowdown_units
 from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, NodeArrays, amounts
 from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, PlainRecords, Schedule
 from slurm_sns.policies.placement.reasons import explain, reasons_to_wait, starts
+from slurm_sns.policies.placement.ties import remember, take_turns, tie_record
+from slurm_sns.policies.placement.use import by_use
 
 
 class Portfolio:
@@ -37,7 +44,8 @@ class Portfolio:
         self.rules = rules
         self.alternatives = alternatives
         self._heuristics = heuristics_of(rules.beta)
-        self._kernel = Kernel(rules)
+        self._tie_record = tie_record(len(rules.portfolio))
+        self._kernel = Kernel(rules, self._tie_record)
         self._less_shared_ways: tuple[NodeArrays, NodeArrays] | None = None
         self._last_nodes: tuple[tuple[tuple[str, Resources, int, tuple[str, ...]], ...], NodeArrays] | None = None
 
@@ -45,7 +53,7 @@ class Portfolio:
         """The starts of the best schedule, and for every other job why it waits."""
         node_arrays = self._arrays_of(snapshot.nodes)
         free = amounts([node.free for node in snapshot.nodes])
-        queue = WaitingQueue.of(snapshot.waiting, snapshot.projects)
+        queue = WaitingQueue.of(snapshot.waiting, snapshot.projects, snapshot.now_s)
         schedule = self.schedule(node_arrays, free, queue)
         return Plan(
             starts(schedule),
@@ -84,24 +92,61 @@ class Portfolio:
 
     def _schedule_plainly(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The same by the plain twin, which also serves queues that the kernel cannot compute."""
-        portfolio = self.rules.competing(some_profiled=some_profiled(queue))
+        competing = self.rules.competing(some_profiled=some_profiled(queue))
+        turns = [name for name in map(self.rules.portfolio.__getitem__, self._turns()) if name in competing]
         opening, records = CycleStart.of(node_arrays, free), PlainRecords(queue)
+        members = self._run_plainly(opening, queue, turns, records)
+        most, best_first = max(of.matched for of in members.values()), None
+        looked_at = {at for of in members.values() for at in of.order.tolist()}
+        if 0 < most < min(len(queue), self.rules.queue_depth) and self._has_two_orders(records, looked_at, node_arrays):
+            members, best_first = self._run_plainly(opening, queue, turns, records, by_use=True), most
+        listed = {name: members[name] for name in competing}
+        record = PassRecord(node_arrays, free.copy(), records.jobs, records.choices, listed, best_first)
+        schedules = {name: Schedule.of(record, name) for name in turns}
+
+        def rank(name: str) -> tuple[int, int]:
+            slowdowns = (slowdown_units(match.alternative) for match in schedules[name].matches)
+            return -len(schedules[name].matches), sum(slowdowns) if self.rules.weighs else 0
+
+        chosen = min(turns, key=rank)
+        if self.rules.ties == RECORD and schedules[chosen].matches:
+            equal = [self.rules.portfolio.index(name) for name in turns if rank(name) == rank(chosen)]
+            remember(self._tie_record, sum(1 << place for place in equal))
+        return schedules[chosen]
+
+    def _turns(self) -> list[int]:
+        """The places of the members in the order of their turns."""
+        limits = kernel_rules(self.rules, kernel_table(self.rules.beta))
+        turn = limits.turns.copy()
+        take_turns(limits.ties, limits.turns, self._tie_record, turn)
+        return [int(place) for place in turn]
+
+    def _run_plainly(
+        self,
+        opening: CycleStart,
+        queue: WaitingQueue,
+        turns: Sequence[str],
+        records: PlainRecords,
+        *,
+        by_use: bool = False,
+    ) -> dict[str, MemberRecord]:
+        """The cycles of these members."""
         members: dict[str, MemberRecord] = {}
-        for member in portfolio:
+        for member in turns:
             keeps = member == self.rules.keeper
-            members[member] = records.of(Cycle(opening, queue, self._chooser(member), self.rules, keeps=keeps))
-            if not members[member].matched and not (self.rules.keeper in portfolio and queue.over_aged):
+            cycle = Cycle(opening, queue, self._chooser(member), self.rules, keeps=keeps, by_use=by_use)
+            members[member] = records.of(cycle)
+            if not members[member].matched and not (self.rules.keeper in turns and queue.over_aged):
                 # Until its first match a cycle is the same for every member: if one matches nothing, no other does.
-                members |= {each: members[member] for each in portfolio if each not in members}
-                break
-        record = PassRecord(node_arrays, free.copy(), records.jobs, records.choices, members)
-        schedules = [Schedule.of(record, member) for member in members]
+                return members | {each: members[member] for each in turns if each not in members}
+        return members
 
-        def rank(of: Schedule) -> tuple[int, int]:
-            slowdowns = (slowdown_units(match.alternative) for match in of.matches)
-            return -len(of.matches), sum(slowdowns) if self.rules.weighs else 0
-
-        return min(schedules, key=rank)
+    def _has_two_orders(self, records: PlainRecords, looked_at: Iterable[int], node_arrays: NodeArrays) -> bool:
+        """Whether the alternatives of some of these jobs may be tried in another order than best first."""
+        alternatives = {records.jobs[at].alternatives for at in looked_at}
+        return self.rules.order == ADAPTIVE and any(
+            by_use(each, node_arrays) != [*range(len(each))] for each in alternatives
+        )
 
     def _arrays_of(self, nodes: Sequence[Node]) -> NodeArrays:
         """The arrays of these nodes; those of the last plan, whose tables serve again, if the nodes are the same."""

@@ -198,6 +198,11 @@ def explain(
     place = record.place_of(job_id)
     views = [_view(record, (job, place), name, heuristic(name, job)) for name in record.members]
     summary = [f"In that cycle {len(snapshot.waiting)} jobs waited; {chosen} matched the most and was dispatched."]
+    if record.best_first is not None:
+        summary.append(
+            f"Alternatives were tried by slowdown times dominant share, the least first, because best first only "
+            f"{record.best_first} of the jobs would have started (alternatives_order: adaptive)."
+        )
     if job.heuristic:
         summary.append(f"The job has a heuristic of its own, {job.heuristic}: every schedule uses it.")
     missing = next((missing for row, missing in views if row.name == chosen), ())

@@ -29,6 +29,7 @@ def spread_n_share(parameters: SpreadingParameters | None = None) -> Portfolio:
         beta=parameters.beta,
         keeper=IDLEST,
         weighs=True,
+        order=parameters.alternatives_order,
         shared_ways=parameters.shared_ways,
     )
     return Portfolio(rules, partial(alternatives, parameters))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.placement.heuristic_names import PAPER_BETA
+from slurm_sns.policies.placement.heuristic_names import PAPER, PAPER_BETA, alternative_orders
 from slurm_sns.policies.placement.request import EVEN_SCALES_ONLY, SCALES, require_scales
 from slurm_sns.policies.specification import (
     DEFAULT_QUEUE_DEPTH,
@@ -36,7 +36,8 @@ class SpreadingParameters:
     measured with all other cores idle, whose nodes then clocked higher than shared ones do. Each holds up to the next
     one's scale, the last one for all beyond.
     `neutral_by_run_time`: a neutral program's scales are tried by run time, not by scale. `queue_depth`: how many jobs
-    a cycle looks at.
+    a cycle looks at. `alternatives_order`: a job's alternatives are tried best predicted first (`paper`), or only if
+    the whole queue starts so, and else by slowdown times dominant share, least first (`adaptive`).
     """
 
     alpha: float = parameter(
@@ -70,6 +71,15 @@ class SpreadingParameters:
         ),
     )
     queue_depth: int = parameter(DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH)
+    alternatives_order: str = parameter(
+        PAPER,
+        Setting(
+            "The order in which a job's alternatives are tried.",
+            "spread_n_share",
+            choices=alternative_orders,
+            option=True,
+        ),
+    )
 
     def frequency_factor(self, scale: int) -> float:
         """The factor at this scale."""

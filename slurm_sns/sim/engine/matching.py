@@ -77,6 +77,7 @@ class Simulation(EventLoop):
             return CycleRecord(now_s, 0, 0, "", ())
         if self._age_limit_s is not None:
             self._age(now_s - self._age_limit_s)
+        self._queue.now_s = now_s
         schedule = self._scheduler.schedule(self._node_arrays, self._free, self._queue)
         for match in schedule.matches:
             self._start(PlacedRun(*match, start_s=now_s, end_s=now_s))

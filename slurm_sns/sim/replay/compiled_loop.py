@@ -44,7 +44,9 @@ NEXT_SUBMIT, WAITING, RUNNING, AGAIN_S, STARTED, CYCLES = range(6)
 AGED_BEGIN, AGED_END, NEXT_AGED, AGE_LIMIT_S = range(6, 10)
 #: The number of the last cycle (its second by the interval), and how many jobs with a profile wait.
 LAST, PROFILED = range(10, 12)
-STATES = 12
+#: The limit of waiting up to which capacity is withheld for a job (NEVER: none), and the first job below it.
+WITHHOLD_LIMIT_S, NEXT_LATE = range(12, 14)
+STATES = 14
 
 
 class Jobs(NamedTuple):
@@ -155,6 +157,7 @@ def _cycle(cluster: Cluster, cycles: Cycles, number: int, interval_s: int) -> No
     if not begin_cycle(cluster, cycles, number, interval_s):
         return
     _age(cluster, number * interval_s)
+    _withhold_no_more(cluster, number * interval_s)
     best, kept, _ = compete(cluster.bench, _queue_with_aged(cluster), cluster.state[PROFILED] > 0)
     dispatch(cluster, cycles, best, kept, interval_s)
     come_again(cluster, cycles)
@@ -217,9 +220,20 @@ def _age(cluster: Cluster, now_s: int) -> None:
         job = state[NEXT_AGED]
         if jobs.start_s[job] == NEVER:
             _leave_queue(cluster, job)
+            cluster.queue.withholds[job] = True
             cluster.aged[state[AGED_END]] = job
             state[AGED_END] += 1
         state[NEXT_AGED] += 1
+
+
+@compiled
+def _withhold_no_more(cluster: Cluster, now_s: int) -> None:
+    """Withhold no capacity for jobs that have now waited longer than the limit, unless they are over-aged."""
+    state, submit_s = cluster.state, cluster.jobs.submit_s
+    while state[NEXT_LATE] < state[NEXT_SUBMIT] and now_s - submit_s[state[NEXT_LATE]] > state[WITHHOLD_LIMIT_S]:
+        job = state[NEXT_LATE]
+        cluster.queue.withholds[job] = job < state[NEXT_AGED]
+        state[NEXT_LATE] += 1
 
 
 @compiled

@@ -25,7 +25,7 @@ from slurm_sns.policies.placement.kernel_matching import (
     kernel_nodes,
     kernel_rules,
     kernel_table,
-    slowdown_units,
+    worth_of,
 )
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import open_all
@@ -40,6 +40,7 @@ from slurm_sns.sim.replay.compiled_loop import (
     NEVER,
     STARTED,
     STATES,
+    WITHHOLD_LIMIT_S,
     Cluster,
     Jobs,
     advance,
@@ -69,10 +70,14 @@ def replay(
     first, and have capacity withheld for them. With `only_cores_and_memory` no heuristic looks at other demands, which
     must fit nevertheless.
     """
-    cluster = cluster_of(node_arrays, records, rules, shares or {}, only_cores_and_memory=only_cores_and_memory)
-    if age_limit_s is not None:
-        cluster = cluster._replace(aged=np.empty(len(records), np.int64))
-        cluster.state[AGE_LIMIT_S] = age_limit_s
+    cluster = cluster_of(
+        node_arrays,
+        records,
+        rules,
+        shares or {},
+        age_limit_s=age_limit_s,
+        only_cores_and_memory=only_cores_and_memory,
+    )
     return to_the_end(records, cluster, rules.portfolio, lambda cycles: advance(cluster, cycles, interval_s), progress)
 
 
@@ -130,6 +135,7 @@ def cluster_of(
     rules: Rules,
     shares: Mapping[str, float],
     *,
+    age_limit_s: int | None = None,
     only_cores_and_memory: bool = False,
 ) -> Cluster:
     """The cluster before anything has happened."""
@@ -153,13 +159,15 @@ def cluster_of(
         withholds=np.ones(count, np.bool_),
     )
     state = np.zeros(STATES, np.int64)
-    state[[AGAIN_S, AGE_LIMIT_S]] = NEVER
+    state[AGAIN_S] = NEVER
+    state[AGE_LIMIT_S] = NEVER if age_limit_s is None else age_limit_s
+    state[WITHHOLD_LIMIT_S] = NEVER if rules.withhold_limit_s is None else rules.withhold_limit_s
     profiled = [has_profile(each) for each in records.choices] if problem.limits.for_profiled.any() else []
     return Cluster(
         bench=bench,
         queue=queue,
         tail=np.full(projects, NOBODY, np.int64),
-        aged=np.zeros(0, np.int64),
+        aged=np.empty(0 if age_limit_s is None else count, np.int64),
         jobs=_jobs(records, problem),
         profiled=np.array(profiled, np.bool_),
         running=np.full(BUCKETS, NOBODY, np.int32),
@@ -199,10 +207,16 @@ def problem_of(
         case=case,
         simple=~more.any(axis=1) & (exclusive == 0) & (allowed == NOBODY),
     )
+    gain, cost, by_use = (
+        np.concatenate(column).astype(np.int64)
+        for column in zip(*(worth_of(each, node_arrays, rules) for each in records.choices), strict=True)
+    )
     kinds = JobKinds(
         first=first,
         alternative=alternative.ravel().astype(np.int64),
-        slowdown=np.array([slowdown_units(each) if rules.weighs else 0 for each in choices], np.int64),
+        gain=gain,
+        cost=cost,
+        by_use=by_use + np.repeat(first[:-1], np.diff(first)),
         own=np.array([ROWS.get(own, NOBODY) for *_, own in records.kinds], np.int64),
     )
     capacity = np.ascontiguousarray(node_arrays.capacity[rows])

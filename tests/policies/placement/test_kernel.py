@@ -16,6 +16,7 @@ from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.fair_order import WaitingQueue
+from slurm_sns.policies.placement.heuristic_names import alternative_orders, tie_rules
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.kernel_matching import kernel_holds
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
@@ -80,7 +81,8 @@ def snapshots(draw) -> Snapshot:
     listed = draw(nodes())
     used = st.builds(Resources, st.integers(0, 9), st.integers(0, 9 * GB), *[st.just(0)] * 3)
     projects = {name: Project(draw(st.sampled_from([0.5, 1.0, 3.0])), draw(used)) for name in PROJECTS[:2]}
-    return Snapshot(listed, draw(queues([node.name for node in listed])), projects)
+    now_s = draw(st.integers(0, 50))  # job n was submitted in second n
+    return Snapshot(listed, draw(queues([node.name for node in listed])), projects, now_s=now_s)
 
 
 def parameters():
@@ -90,12 +92,17 @@ def parameters():
         queue_depth=st.integers(1, 45),
         reservations=st.sampled_from([0, 1, 1, 3, 45]),
         default_heuristic=st.none() | st.sampled_from(list(HEURISTICS)),
+        ties=st.sampled_from(tie_rules()),
+        withhold_limit_s=st.none() | st.integers(0, 30),
     )
 
 
 def spreading():
     return st.builds(
-        SpreadingParameters, beta=st.sampled_from([2.0, 2.0, 0.0, 0.3, 7.5]), shared_ways=st.integers(0, 3)
+        SpreadingParameters,
+        beta=st.sampled_from([2.0, 2.0, 0.0, 0.3, 7.5]),
+        shared_ways=st.integers(0, 3),
+        alternatives_order=st.sampled_from(alternative_orders()),
     )
 
 
@@ -145,7 +152,7 @@ def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(
     both = combined(chosen, sns, portfolio=chosen.portfolio)
     ours, theirs = both, plainly(both)
     for _ in range(4):
-        queue = WaitingQueue.of(data.draw(queues(node_arrays.names)), {})
+        queue = WaitingQueue.of(data.draw(queues(node_arrays.names)), {}, data.draw(st.integers(0, 50)))
         schedules = [policy.schedule(node_arrays, free, queue) for policy in (ours, theirs)]
         assert told(schedules[0], queue, chosen.queue_depth) == told(schedules[1], queue, chosen.queue_depth)
         for match in schedules[0].matches:

@@ -16,7 +16,7 @@ from oracles.portfolio import PlainPortfolio
 from slurm_sns.model import Alternative, Job, Node, Resources
 from slurm_sns.policies.baselines.parameters import BatchParameters, EasyParameters
 from slurm_sns.policies.placement.cycle import Rules
-from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS, IDLEST
+from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS, IDLEST, alternative_orders, tie_rules
 from slurm_sns.policies.placement.node_arrays import NodeArrays, fits_ever
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.engine.planned import PlannedSimulation
@@ -129,17 +129,28 @@ def test_jobs_start_as_by_the_policies_that_make_plans(case, how):
     cases(),
     st.tuples(
         st.lists(st.sampled_from([*HEURISTICS, *FOR_PROFILED_JOBS]), min_size=1, max_size=4, unique=True).map(tuple),
-        st.sampled_from([None, IDLEST]),
-        st.sampled_from([(), FOR_PROFILED_JOBS]),
-        st.integers(0, 2),
         st.sampled_from([None, 60]),
+        st.builds(
+            Rules,
+            portfolio=st.just(()),
+            queue_depth=st.just(20),
+            reservations=st.integers(0, 2),
+            keeper=st.sampled_from([None, IDLEST]),
+            weighs=st.just(True),
+            for_profiled=st.sampled_from([(), FOR_PROFILED_JOBS]),
+            shared_ways=st.just(2),
+            ties=st.sampled_from(tie_rules()),
+            own_scorer=st.just(IDLEST),
+            order=st.sampled_from(alternative_orders()),
+            withhold_limit_s=st.sampled_from([None, 0, 30, 90]),
+        ),
     ),
 )
 def test_a_portfolio_matches_as_in_the_plain_engine(case, how):
-    (nodes, trace), (members, keeper, for_profiled, reservations, age_limit_s) = case, how
+    (nodes, trace), (members, age_limit_s, drawn) = case, how
     if not trace.jobs:
         return
-    rules = Rules(members, 20, reservations, keeper=keeper, weighs=True, for_profiled=for_profiled, shared_ways=2)
+    rules = replace(drawn, portfolio=members)
     records = of_values(trace)
     factors = np.array([1.0, 0.7, 1.6])
     most = max(map(len, records.choices))
