@@ -1,0 +1,1 @@
+"""What decides in the policy that joins Max-Jobs and Spread-n-Share: a study of our own."""
