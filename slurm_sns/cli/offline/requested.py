@@ -247,9 +247,9 @@ def _option(name: str, setting: Setting, kind: Any, default: Any) -> inspect.Par
 
 
 def _shown(default: Any) -> str | bool:
-    """The default as the help shows it. A switch, which is off by default, shows none."""
+    """The default as the help shows it. A switch, which is off by default, shows none, and no limit none either."""
     match default:
-        case bool():
+        case bool() | None:
             return False
         case tuple():
             return ",".join(map(str, default))

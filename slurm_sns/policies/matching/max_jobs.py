@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.cycle import Rules
+from slurm_sns.policies.placement.heuristic_names import MIX_FIT
 from slurm_sns.policies.placement.portfolio import Portfolio
 
 
@@ -30,5 +31,6 @@ def rules_of(parameters: MatchingParameters) -> Rules:
         parameters.reservations,
         parameters.default_heuristic,
         ties=parameters.ties,
+        own_scorer=MIX_FIT,
         withhold_limit_s=parameters.withhold_limit_s,
     )

@@ -2,6 +2,8 @@
 
 #: The heuristic that chooses nodes as Spread-n-Share does.
 IDLEST = "idlest"
+#: The matching paper's own.
+MIX_FIT = "mix-fit"
 #: The heuristics for jobs whose demand in ways and bandwidth is known from a profile.
 FOR_PROFILED_JOBS = ("best-fit-ways", "worse-fit-ways", "best-fit-bandwidth", "worse-fit-bandwidth", IDLEST)
 #: How much more an occupied share of the cache counts than one of cores or bandwidth (the prototype's value).
@@ -14,7 +16,7 @@ NAMES = (
     "best-fit-memory",
     "worse-fit-cores",
     "worse-fit-memory",
-    "mix-fit",
+    MIX_FIT,
     "memory-first-best",
     "memory-first-worse",
     *FOR_PROFILED_JOBS,

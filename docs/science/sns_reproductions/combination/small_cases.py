@@ -16,6 +16,7 @@ from sns_reproductions import spread_n_share as sns
 from sns_reproductions.combination.variants import PARTS, rules_of
 from sns_reproductions.combination.workload import Scarce, drawn, programs
 
+BEST = "best of all"
 #: The smallest and the largest number of jobs and of nodes.
 JOBS, NODES = (2, 6), (2, 3)
 #: How many jobs start, and the sum of their slowdowns with its sign turned: the larger, the better.
@@ -64,9 +65,9 @@ def run_case(parameters: SpreadingParameters, seed: int) -> dict[str, list[float
     trace = TraceReader(node_arrays, COMBINED, programs(), parameters).of_programs("the case", jobs).trace
     waiting = [each.job for each in trace.jobs]
     free = tuple(tuple(column) for column in node_arrays.capacity.T.tolist())
-    found = {"best of all": [float(value) for value in best_of_all(waiting, free, free[0])]}
+    found = {BEST: [float(value) for value in best_of_all(waiting, free, free[0])]}
     for name, variant in PARTS.items():
-        if variant.is_competition:
+        if variant.is_plain and variant.is_candidate:
             policy = Portfolio(rules_of(variant, parameters))
             matches = policy.schedule(node_arrays, node_arrays.capacity, WaitingQueue.of(waiting, {})).matches
             found[name] = [float(len(matches)), -sum(match.alternative.slowdown for match in matches)]

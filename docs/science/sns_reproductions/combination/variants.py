@@ -8,7 +8,7 @@ import numpy as np
 
 from slurm_sns.policies.combined.batch import placing
 from slurm_sns.policies.placement.cycle import Rules
-from slurm_sns.policies.placement.heuristic_names import ADAPTIVE, OWN, RANDOM, RECORD
+from slurm_sns.policies.placement.heuristic_names import ADAPTIVE, IDLEST, OWN, RANDOM, RECORD
 from slurm_sns.policies.placement.kernel_arrays import JobKinds
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT
@@ -39,9 +39,14 @@ class Variant:
     beside: str = "sns, one withheld"
 
     @property
-    def is_competition(self) -> bool:
-        """Whether members of a portfolio compete by the objective that the policy has by itself."""
-        return self.policy == COMBINED and self.objective == O1
+    def is_plain(self) -> bool:
+        """Whether a portfolio decides by the objective that the product has."""
+        return self.objective == O1 and not self.is_easy
+
+    @property
+    def is_candidate(self) -> bool:
+        """Whether it could be the default of `combined`: all of its members compete."""
+        return self.policy == COMBINED
 
 
 def alone(member: str) -> Variant:
@@ -131,3 +136,32 @@ def _weigh(kinds: JobKinds, records: TraceArrays, objective: str, node_arrays: N
             case "O5":
                 # Among schedules that give back equally much the one with more jobs.
                 kinds.gain[rows], kinds.cost[rows] = np.rint(1000 * (node_seconds[0] - node_seconds)), -1
+
+
+# --- the final comparison
+
+#: By part: the values that compete, and the variants of PARTS that stand for them.
+CHOICES: Mapping[str, Mapping[str, str]] = {
+    "order": {"paper": "combined", "adaptive": "order adaptive"},
+    "ties": {"list": "combined", "record": "ties by record", "own": "ties to idlest"},
+    "withholding": {name: "combined" if name == "one withheld" else name for name in WITHHOLDING},
+    "portfolio": {"all": "combined", IDLEST: "sns, one withheld", **{each: f"{each} alone" for each in MEMBERS}},
+    "objective": {O1: "combined", **{each: f"objective {each}" for each in (O2, O3, O5)}},
+}
+NOW, TOGETHER = "combined, as before", "all together"
+
+
+def final_variants(chosen: Mapping[str, str]) -> dict[str, Variant]:
+    """The variants of the final comparison, by the chosen value of each part."""
+    rules: dict[str, Any] = {}
+    found = {NOW: Variant()}
+    for part, value in chosen.items():
+        name = CHOICES[part][value]
+        if name == "combined":
+            continue
+        of = alone(IDLEST) if value == IDLEST else PARTS[name]
+        found[name] = of
+        rules |= of.rules
+    objective = chosen["objective"]
+    found[TOGETHER] = Variant(rules=rules, objective=objective, beside=f"sns, {chosen['withholding']}")
+    return found | SNS_WITHHOLDING | {name: PARTS[name] for name in ("sns, order adaptive", "ce", "cs")}
