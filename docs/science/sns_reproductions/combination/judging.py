@@ -30,6 +30,12 @@ def mean_of(by_regime: Mapping[Regime, Column]) -> float:
     return float(np.mean([each.mean() for each in by_regime.values()]))
 
 
+def is_safe(runs: Runs, name: str) -> bool:
+    """Whether a variant of the parts loses at most MOST_LOST in each regime, and is better in some."""
+    found = [found_of(each) for each in effects(runs, name, "combined").values()]
+    return max(each.mean for each in found) <= MOST_LOST and any(verdict(each) == "better" for each in found)
+
+
 def verdict(found: Interval) -> str:
     """The design's words for an effect on the mean turnaround."""
     if found.high < -SMALLEST_EFFECT:

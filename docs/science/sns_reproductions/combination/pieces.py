@@ -101,8 +101,14 @@ def run_parts(piece: Piece) -> Mapping[str, Measured]:
 
 def run_final(piece: Piece) -> Mapping[str, Measured]:
     """One stream under each variant of the final comparison, by interval; the piece begins with what was chosen."""
-    chosen, rest = piece[: len(CHOICES)], piece[len(CHOICES) :]
-    return _run_stream(final_variants(dict(zip(CHOICES, map(str, chosen), strict=True))), rest)
+    variants, rest = _variants_of(piece)
+    return _run_stream(variants, rest)
+
+
+def _variants_of(piece: Piece) -> tuple[Mapping[str, Variant], Piece]:
+    """The variants of the final comparison, by what the piece says was chosen and was safe; the rest of the piece."""
+    chosen, safe, rest = piece[: len(CHOICES)], str(piece[len(CHOICES)]), piece[len(CHOICES) + 1 :]
+    return final_variants(dict(zip(CHOICES, map(str, chosen), strict=True)), filter(None, safe.split("+"))), rest
 
 
 def _run_stream(variants: Mapping[str, Variant], piece: Piece) -> Mapping[str, Measured]:
@@ -130,8 +136,7 @@ def _measured(jobs: Iterable[SizedJob], identity: NDArray[np.int64], turnaround_
 
 def run_contended(piece: Piece) -> Measured:
     """One stream under the contention model: the variants of the final comparison without objectives of their own."""
-    chosen, (scarce, load, seed) = piece[: len(CHOICES)], piece[len(CHOICES) :]
-    variants = final_variants(dict(zip(CHOICES, map(str, chosen), strict=True)))
+    variants, (scarce, load, seed) = _variants_of(piece)
     node_arrays, parameters = sns.cluster(CONTENDED_NODES), parameters_of(spreads=True)
     jobs = stream(SCARCE[str(scarce)], float(load), node_arrays, int(seed))
     by_number = {job.identity: job for job in jobs}

@@ -19,6 +19,7 @@ from sns_reproductions.combination.judging import (
     candidates,
     decision,
     effects,
+    is_safe,
     mean_of,
     percent,
     verdict,
@@ -60,12 +61,14 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     parts = _runs(options, "parts", ("parts",), NODES, seeds)
     of_parts = {name: effects(parts, name, variant.beside) for name, variant in PARTS.items()}
     chosen = {part: min(values, key=lambda value: mean_of(of_parts[values[value]])) for part, values in CHOICES.items()}
-    start = (*chosen.values(), "final")
+    safe = [name for name in PARTS if PARTS[name].is_candidate and name != "combined" and is_safe(parts, name)]
+    choice = (*chosen.values(), "+".join(safe))
+    start = (*choice, "final")
     final = _runs(options, "final", start, NODES, seeds)
     other_nodes = OTHER_NODES[: 1 if options.quick else None]
     sizes = {nodes: _runs(options, f"final-{nodes}", start, nodes, few) for nodes in other_nodes}
-    contended = _contended(options, tuple(chosen.values()), few)
-    variants = final_variants(chosen)
+    contended = _contended(options, choice, few)
+    variants = final_variants(chosen, safe)
     decisions = [decision(final, contended, *each) for each in candidates(variants)]
     tables = [
         _by_regime("parts", of_parts, {name: variant.beside for name, variant in PARTS.items()}),
@@ -81,7 +84,7 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     quantities: dict[str, Quantity] = {}
     for each in decisions:
         quantities |= each.quantities()
-    return PageResults(quantities, tables, {"chosen": chosen, "decisions": decisions}, options.seeds)
+    return PageResults(quantities, tables, {"chosen": chosen, "safe": safe, "decisions": decisions}, options.seeds)
 
 
 def _runs(options: Options, name: str, start: Piece, nodes: int, seeds: Iterable[int]) -> Runs:
@@ -106,10 +109,10 @@ def _runs(options: Options, name: str, start: Piece, nodes: int, seeds: Iterable
 # --- the parts beside the streams
 
 
-def _contended(options: Options, chosen: tuple[str, ...], seeds: Iterable[int]) -> dict[str, Column]:
+def _contended(options: Options, choice: tuple[str, ...], seeds: Iterable[int]) -> dict[str, Column]:
     """By variant: the measures under contention, shape (regimes, seeds, measures)."""
     regimes = list(product(SCARCE, LOADS))
-    pieces: list[Piece] = [(*chosen, *regime, FIRST_SEED["final"] + seed) for regime in regimes for seed in seeds]
+    pieces: list[Piece] = [(*choice, *regime, FIRST_SEED["final"] + seed) for regime in regimes for seed in seeds]
     results = options.results("contended", run_contended, pieces)
     names = next(iter(results.values()))
     of = {name: np.array([results[piece][name] for piece in pieces]) for name in names}

@@ -1,6 +1,6 @@
 """What the study compares: rules of the portfolio, objectives of the competition, and queues without one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -151,10 +151,10 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
 NOW, TOGETHER = "combined, as before", "all together"
 
 
-def final_variants(chosen: Mapping[str, str]) -> dict[str, Variant]:
-    """The variants of the final comparison, by the chosen value of each part."""
+def final_variants(chosen: Mapping[str, str], safe: Iterable[str] = ()) -> dict[str, Variant]:
+    """The variants of the final comparison: the chosen value of each part, all of them together, and the safe ones."""
     rules: dict[str, Any] = {}
-    found = {NOW: Variant()}
+    found = {NOW: Variant(), **{name: PARTS[name] for name in safe}}
     for part, value in chosen.items():
         name = CHOICES[part][value]
         if name == "combined":
