@@ -18,8 +18,10 @@ from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.scheduler.dispatch.dispatcher import Sign
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningRules
+from slurm_sns.scheduler.observation import ObservedNode
 from slurm_sns.scheduler.ports import Agents, Ports
 from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.snapshot.free_nodes import Release
 from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.state import SlurmState
@@ -138,8 +140,12 @@ def warm_up(policy: Policy) -> float:
     The first time on a machine this takes a while (the result is kept in NUMBA_CACHE_DIR). It must be complete before
     the first heartbeat: a scheduler that compiles while jobs wait looks dead.
     """
+    from slurm_sns.scheduler.snapshot.ready_nodes import ReadyNodes
+
     began_s = time.monotonic()
     room = Resources(8, 8192, 8, 8)
     jobs = [Job(number, 0, (Alternative(number, Resources(1, 1024)),)) for number in (1, 2)]
     policy.plan(Snapshot((Node("a", room, room), Node("b", room, room)), tuple(jobs)))
+    ready = ReadyNodes([ObservedNode("a", frozenset(), room, room)], {}, [Release(("a",), 0.0, room)], 0.0)
+    ready.soonest([0], jobs[0].alternatives[0], takes_all=False)
     return time.monotonic() - began_s

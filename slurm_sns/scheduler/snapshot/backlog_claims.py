@@ -20,14 +20,18 @@ not: the job waits for something that we do not see, and must not keep nodes fro
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import TYPE_CHECKING
 
 from slurm_sns.errors import Infeasible
 from slurm_sns.model import Node, Resources
 from slurm_sns.scheduler.gate.job_status import is_limit
 from slurm_sns.scheduler.observation import Backfill, JobState, ObservedJob, ObservedNode
-from slurm_sns.scheduler.snapshot.free_nodes import Releases
+from slurm_sns.scheduler.snapshot.free_nodes import Release
 from slurm_sns.scheduler.snapshot.geometry import geometry
 from slurm_sns.scheduler.snapshot.node_sets import kinds_of
+
+if TYPE_CHECKING:
+    from slurm_sns.scheduler.snapshot.ready_nodes import ReadyNodes
 
 #: Slurm's reason for the first job of a partition's queue; the jobs behind it have the reason Priority.
 FIRST_OF_ITS_QUEUE = "Resources"
@@ -71,7 +75,7 @@ def next_backlog(
     plannable: Sequence[Node],
     before: Backlog,
     *,
-    releases: Callable[[], Releases],
+    releases: Callable[[], Sequence[Release]],
     now_s: float,
     patience_s: float,
     backfill: Backfill,
@@ -89,9 +93,12 @@ def next_backlog(
     beyond: list[NodeClaim] = []
     could_start: dict[int, float] = {}
     firsts = _first_of_their_queues(waiting)
-    later = releases() if firsts else Releases(now_s)
+    if firsts:
+        from slurm_sns.scheduler.snapshot.ready_nodes import ReadyNodes  # noqa: PLC0415  not every command has numpy
+
+        ready = ReadyNodes(configured, free, releases(), now_s)
     for job in firsts:
-        claim = _soonest(job, configured, free, later)
+        claim = _soonest(job, configured, free, ready)
         if claim is None:
             continue
         if claim.start_s > now_s + backfill.window_s:
@@ -150,27 +157,24 @@ def _submitted_s(job: ObservedJob) -> int:
 
 
 def _soonest(
-    job: ObservedJob, configured: Sequence[ObservedNode], free: Mapping[str, Resources], releases: Releases
+    job: ObservedJob, configured: Sequence[ObservedNode], free: Mapping[str, Resources], ready: "ReadyNodes"
 ) -> NodeClaim | None:
     """A claim on the nodes that are ready for the job first, in the first of its partitions that could hold it.
 
     None where no partition could.
     """
     for partition in job.partitions:
-        nodes = [node for node in configured if partition in node.partitions and _may_use(job, node, free)]
+        columns = [
+            column
+            for column, node in enumerate(configured)
+            if partition in node.partitions and _may_use(job, node, free)
+        ]
         try:
-            alternative = geometry(job, kinds_of(nodes))
+            alternative = geometry(job, kinds_of(configured[column] for column in columns))
         except Infeasible:
             continue
-
-        def needs(node: ObservedNode, demand: Resources = alternative.demand) -> Resources:
-            return Resources(node.capacity.cores, node.capacity.memory_mb) if job.is_alone else demand
-
-        able = [node for node in nodes if needs(node).within(node.capacity)]
-        ready_s = {node.name: releases.ready_s(node.name, needs(node), free[node.name]) for node in able}
-        able.sort(key=lambda node: (-ready_s[node.name], *free[node.name]), reverse=True)
-        chosen = [node.name for node in able[: alternative.nodes]]
-        return NodeClaim(_submitted_s(job), frozenset(chosen), max(ready_s[name] for name in chosen), inf)
+        nodes, start_s = ready.soonest(columns, alternative, takes_all=job.is_alone)
+        return NodeClaim(_submitted_s(job), nodes, start_s, inf)
     return None
 
 

@@ -8,11 +8,11 @@ node, whoever placed it: pass-through jobs with `--gres=llc:N` too. A job that c
 own account of the other resources.
 """
 
-from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import ceil, inf
+from typing import NamedTuple
 
 from slurm_sns.closids import are_counted, counted, with_closid
 from slurm_sns.model import NOTHING, ActiveJob, ActiveState, JobPool, Node, Resources
@@ -24,38 +24,12 @@ from slurm_sns.scheduler.snapshot.geometry import placed_demand
 ANY_MOMENT_S = 1.0
 
 
-class Releases:
-    """What comes free on each node, and when."""
+class Release(NamedTuple):
+    """What is given back on each of these nodes, and when (inf: not known)."""
 
-    def __init__(self, now_s: float) -> None:
-        self.now_s = now_s
-        self._of: dict[str, list[tuple[float, Resources]]] = {}
-
-    def add(self, nodes: Iterable[str], end_s: float, amount: Resources) -> None:
-        """Add `amount`, which is held on each of these nodes until `end_s` (inf: not known)."""
-        for name in nodes:
-            insort(self._of.setdefault(name, []), (max(end_s, self.now_s + ANY_MOMENT_S), amount))
-
-    def ready_s(self, node: str, needed: Resources, free: Resources) -> float:
-        """When `needed` will be free on the node, on which `free` is free now; inf: not known."""
-        if needed.within(free):
-            return self.now_s
-        for end_s, amount in self._of.get(node, ()):
-            free = free.plus(amount)
-            if needed.within(free):
-                return end_s
-        return inf
-
-
-def of_running(jobs: Iterable[ObservedJob], now_s: float) -> Releases:
-    """The releases of all jobs that hold nodes. Slurm tells what a job holds in all: here it is split equally."""
-    releases = Releases(now_s)
-    for job in jobs:
-        if job.state.occupies_nodes and job.allocated:
-            count = len(job.allocated)
-            share = Resources(*(ceil(amount / count) for amount in job.occupies))
-            releases.add(job.allocated, inf if job.walltime_s is None or not job.end_s else job.end_s, share)
-    return releases
+    nodes: tuple[str, ...]
+    end_s: float
+    amount: Resources
 
 
 def count_closids(observation: Observation, closids: Mapping[str, int]) -> Observation:
@@ -122,22 +96,27 @@ def placed_jobs(observation: Observation, statuses: Mapping[int, Status]) -> lis
     return found
 
 
-def releases(observation: Observation, placed: Iterable[Placed], now_s: float) -> Releases:
+def releases(observation: Observation, placed: Iterable[Placed], now_s: float) -> list[Release]:
     """What running jobs and the jobs that we have placed will give back on each node, and when.
 
-    A node on which a job is completing has nothing free until then: all that nobody else holds comes free at any
-    moment, whatever the completing job had.
+    Slurm tells what a job holds in all: here it is split equally. A node on which a job is completing has nothing free
+    until then: all that nobody else holds comes free at any moment, whatever the completing job had.
     """
     placed = list(placed)
-    found = of_running((job for job in observation.jobs if not job.is_completing), now_s)
     completing, placed_on = completing_jobs(observation.jobs), _taken(placed)
-    for node in observation.nodes:
-        if node.name in completing:
-            found.add((node.name,), now_s, _free(node, placed_on.get(node.name, NOTHING)))
+    found = [
+        Release((node.name,), now_s, _free(node, placed_on.get(node.name, NOTHING)))
+        for node in observation.nodes
+        if node.name in completing
+    ]
+    for job in observation.jobs:
+        if job.state.occupies_nodes and job.allocated and not job.is_completing:
+            count, held = len(job.allocated), job.occupies
+            share = held if count == 1 else Resources(*(-(-amount // count) for amount in held))
+            found.append(Release(job.allocated, inf if job.walltime_s is None or not job.end_s else job.end_s, share))
     for job, taken in placed:
         end_s = inf if job.walltime_s is None else now_s + job.walltime_s
-        for name, amount in taken.items():
-            found.add((name,), end_s, amount)
+        found += (Release((name,), end_s, amount) for name, amount in taken.items())
     return found
 
 

@@ -12,8 +12,9 @@ is sought once more, outside the head job's place.
 - A job that finds no place even when all running jobs have ended holds back no other: it is no head job.
 
 The head job is looked for only when a later job finds a place. A pass over Q jobs costs O(Q), and one search for nodes
-for each alternative in question. The head job costs O(nodes + running jobs) and a search for each expected end at which
-enough cores are free; each kind of job that would still run at the shadow time costs O(nodes) and a few searches.
+for each alternative in question. The head job costs one sweep over the running jobs' ends for each alternative (module
+`ready_time_kernel`) and a search; each kind of job that would still run at the shadow time costs O(nodes) and a few
+searches.
 
 Source: D. Lifka, The ANL/IBM SP scheduling system, JSSPP 1995; shadow time and extra nodes as in A. Mu'alem and
 D. Feitelson, IEEE TPDS 12(6), 2001. FCFS and EASY are the baselines of Dynamic fractional resource scheduling (IPDPS
@@ -52,6 +53,13 @@ from slurm_sns.policies.placement.node_state_kernel import (
     restart,
     take,
     take_over,
+)
+from slurm_sns.policies.placement.ready_time_kernel import (
+    NodeRoom,
+    Releases,
+    earliest_start,
+    node_room,
+    put_lack,
 )
 from slurm_sns.sim.replay.compiled_loop import (
     CYCLES,
@@ -105,12 +113,16 @@ class Backfilling(NamedTuple):
     head: HeadJob
     shadow: CycleNodes  #: what will be free at the shadow time
     beside: CycleNodes  #: what is free both now and at the shadow time outside the head job's place
+    room: NodeRoom  #: when nodes are ready for the head job; scratch
+    coming: Releases  #: what the running jobs will give back; scratch
 
 
 def backfilling_for(cluster: Cluster, records: TraceArrays, algorithm: int) -> Backfilling:
     """The working memory of the pass before anything has happened."""
     problem = cluster.bench.node_state.problem
-    count, nodes = len(records), problem.nodes.capacity.shape[1]
+    count, (resources, nodes) = len(records), problem.nodes.capacity.shape
+    most_running = min(count, int(problem.nodes.capacity[CORES].sum()))  # each has a core on each of its nodes
+    most_parts = min(count + len(cluster.jobs.spread), int(problem.nodes.capacity[CORES].sum()))
     run_s = records.expected_s.astype(np.float64)
     run_s[run_s <= 0] = inf
     shadow, beside = node_state_for(problem), node_state_for(problem)
@@ -123,7 +135,7 @@ def backfilling_for(cluster: Cluster, records: TraceArrays, algorithm: int) -> B
             run_s=run_s,
             slowdown=np.array([each.slowdown for of_kind in records.choices for each in of_kind], np.float64),
             end_s=np.empty(count, np.float64),
-            running=np.empty(min(count, int(problem.nodes.capacity[CORES].sum())), np.int64),
+            running=np.empty(most_running, np.int64),
             number=np.zeros(1, np.int64),
         ),
         HeadJob(
@@ -136,6 +148,12 @@ def backfilling_for(cluster: Cluster, records: TraceArrays, algorithm: int) -> B
         ),
         shadow,
         beside,
+        node_room(np.empty((resources, nodes), np.int64), np.empty(nodes, np.int64)),
+        Releases(
+            np.empty(most_parts, np.float64),
+            np.empty(most_parts, np.int64),
+            np.empty((most_parts, resources), np.int64),
+        ),
     )
 
 
@@ -276,11 +294,12 @@ def _end_if_started(expected: Expected, job: int, choice: int, now_s: int) -> fl
 def _look_for_head(cluster: Cluster, backfilling: Backfilling, now_s: int) -> None:
     """Find the first of the jobs without a place to which some expected end gives one, and the shadow time."""
     head = backfilling.head
+    coming = _coming_free(cluster, backfilling, now_s)
     for at in range(head.state[BEHIND]):
         head.state[HEAD] = head.behind[at]
         head.state[HEAD_KIND] = cluster.queue.kind[head.behind[at]]
         _show(backfilling.shadow, cluster.bench.node_state.free)
-        if _finds_shadow_time(cluster, backfilling, now_s):
+        if _finds_shadow_time(cluster, backfilling, coming, now_s):
             return
     head.state[HEAD] = NOBODY
     head.state[BEHIND] = 0
@@ -294,46 +313,61 @@ def _show(node_state: CycleNodes, free: Integers) -> None:
 
 
 @compiled
-def _finds_shadow_time(cluster: Cluster, backfilling: Backfilling, now_s: int) -> bool:
-    """Let running jobs end in `shadow` until the head job finds a place there."""
-    jobs, (expected, head, shadow, _) = cluster.jobs, backfilling
-    kind, kinds = head.state[HEAD_KIND], cluster.queue.kind
-    choices, alternatives = shadow.problem.kinds, shadow.problem.alternatives
-    free_cores, needed = 0, NEVER
-    for node in range(shadow.free.shape[1]):
-        free_cores += shadow.free[CORES, node]
-    for choice in range(choices.first[kind], choices.first[kind + 1]):
-        alternative = choices.alternative[choice]
-        needed = min(needed, alternatives.nodes[alternative] * alternatives.demand[alternative, CORES])
-    ended = 0
-    for at in range(expected.number[0]):
-        end_s = max(expected.end_s[expected.running[at]], float(now_s))
-        if at > 0 and end_s == head.shadow_s[0]:
-            continue
-        head.shadow_s[0] = end_s
-        while ended < expected.number[0]:
-            job = expected.running[ended]
-            if max(expected.end_s[job], float(now_s)) > end_s + COINCIDENT_S:
-                break
-            alternative = choices.alternative[choices.first[kinds[job]] + jobs.choice[job]]
-            free_cores += _end_in_shadow(jobs, shadow, job, alternative)
-            ended += 1
-        if free_cores >= needed and _finds_place(head, shadow):
-            return True
-    return False
+def _alternative_of(cluster: Cluster, job: int) -> int:
+    """The alternative in which a job runs."""
+    kinds = cluster.bench.node_state.problem.kinds
+    return int(kinds.alternative[kinds.first[cluster.queue.kind[job]] + cluster.jobs.choice[job]])
 
 
 @compiled
-def _end_in_shadow(jobs: Jobs, shadow: CycleNodes, job: int, alternative: int) -> int:
-    """Free what the job holds; return how many cores these are."""
-    alternatives, cores = shadow.problem.alternatives, 0
+def _coming_free(cluster: Cluster, backfilling: Backfilling, now_s: int) -> Releases:
+    """What the running jobs will give back."""
+    expected, coming, jobs = backfilling.expected, backfilling.coming, cluster.jobs
+    alternatives, capacity = backfilling.shadow.problem.alternatives, backfilling.shadow.problem.nodes.capacity
+    count = 0
+    for each in range(expected.number[0]):
+        job = expected.running[each]
+        alternative = _alternative_of(cluster, job)
+        nodes, whole = alternatives.nodes[alternative], alternatives.exclusive[alternative]
+        for at in range(nodes):
+            node = node_of_job(jobs, job, nodes, at)
+            coming.end_s[count] = max(expected.end_s[job], float(now_s))
+            coming.node[count] = node
+            for row in range(capacity.shape[0]):
+                coming.amount[count, row] = capacity[row, node] if whole else alternatives.demand[alternative, row]
+            count += 1
+    return Releases(coming.end_s[:count], coming.node[:count], coming.amount[:count])
+
+
+@compiled
+def _finds_shadow_time(cluster: Cluster, backfilling: Backfilling, coming: Releases, now_s: int) -> bool:
+    """Let running jobs end in `shadow` until the head job finds a place there."""
+    expected, head, shadow, _, room, _ = backfilling
+    kind, problem = head.state[HEAD_KIND], shadow.problem
+    start_s = inf
+    for choice in range(problem.kinds.first[kind], problem.kinds.first[kind + 1]):
+        alternative = problem.kinds.alternative[choice]
+        put_lack(room, problem, shadow.free, alternative)
+        start_s = min(start_s, earliest_start(room, problem.alternatives.nodes[alternative], coming, float(now_s)))
+    head.shadow_s[0] = -inf
+    for at in range(expected.number[0]):
+        job = expected.running[at]
+        end_s = max(expected.end_s[job], float(now_s))
+        if head.shadow_s[0] == -inf and end_s + COINCIDENT_S >= start_s:
+            head.shadow_s[0] = end_s
+        elif head.shadow_s[0] > -inf and end_s > head.shadow_s[0] + COINCIDENT_S:
+            break
+        _end_in_shadow(cluster, shadow, job)
+    return head.shadow_s[0] > -inf and _finds_place(head, shadow)
+
+
+@compiled
+def _end_in_shadow(cluster: Cluster, shadow: CycleNodes, job: int) -> None:
+    """Free what the job holds."""
+    alternative, alternatives = _alternative_of(cluster, job), shadow.problem.alternatives
     nodes = alternatives.nodes[alternative]
     for at in range(nodes):
-        node = node_of_job(jobs, job, nodes, at)
-        cores -= shadow.free[CORES, node]
-        give(shadow, alternative, alternatives.exclusive[alternative], node)
-        cores += shadow.free[CORES, node]
-    return cores
+        give(shadow, alternative, alternatives.exclusive[alternative], node_of_job(cluster.jobs, job, nodes, at))
 
 
 @compiled
@@ -359,7 +393,7 @@ def _leave_place(bench: Bench, backfilling: Backfilling, kind: int, choice: int)
     The job has found nodes in this choice; it keeps them if the head job finds others. Otherwise its nodes are sought
     outside the head job's place. The job and the head job then have their places in `shadow`.
     """
-    chosen, (_, head, shadow, beside) = bench.node_state.chosen, backfilling
+    chosen, (_, head, shadow, beside, _, _) = bench.node_state.chosen, backfilling
     if head.failed_beside[kind] == head.state[STARTS]:
         return NOBODY
     for is_second in range(2):
