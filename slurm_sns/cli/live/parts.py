@@ -21,7 +21,7 @@ from slurm_sns.scheduler.learning.values import LearningRules
 from slurm_sns.scheduler.observation import ObservedNode
 from slurm_sns.scheduler.ports import Agents, Ports
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.free_nodes import Release
+from slurm_sns.scheduler.snapshot.free_nodes import NodeRelease
 from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.state import SlurmState
@@ -146,6 +146,6 @@ def warm_up(policy: Policy) -> float:
     room = Resources(8, 8192, 8, 8)
     jobs = [Job(number, 0, (Alternative(number, Resources(1, 1024)),)) for number in (1, 2)]
     policy.plan(Snapshot((Node("a", room, room), Node("b", room, room)), tuple(jobs)))
-    ready = ReadyNodes([ObservedNode("a", frozenset(), room, room)], {}, [Release(("a",), 0.0, room)], 0.0)
+    ready = ReadyNodes([ObservedNode("a", frozenset(), room, room)], {}, [NodeRelease(("a",), 0.0, room)], 0.0)
     ready.soonest([0], jobs[0].alternatives[0], takes_all=False)
     return time.monotonic() - began_s

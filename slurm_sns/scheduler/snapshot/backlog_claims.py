@@ -26,7 +26,7 @@ from slurm_sns.errors import Infeasible
 from slurm_sns.model import Node, Resources
 from slurm_sns.scheduler.gate.job_status import is_limit
 from slurm_sns.scheduler.observation import Backfill, JobState, ObservedJob, ObservedNode
-from slurm_sns.scheduler.snapshot.free_nodes import Release
+from slurm_sns.scheduler.snapshot.free_nodes import NodeRelease
 from slurm_sns.scheduler.snapshot.geometry import geometry
 from slurm_sns.scheduler.snapshot.node_sets import kinds_of
 
@@ -75,7 +75,7 @@ def next_backlog(
     plannable: Sequence[Node],
     before: Backlog,
     *,
-    releases: Callable[[], Sequence[Release]],
+    releases: Callable[[], Sequence[NodeRelease]],
     now_s: float,
     patience_s: float,
     backfill: Backfill,

@@ -24,7 +24,7 @@ from slurm_sns.scheduler.snapshot.geometry import placed_demand
 ANY_MOMENT_S = 1.0
 
 
-class Release(NamedTuple):
+class NodeRelease(NamedTuple):
     """What is given back on each of these nodes, and when (inf: not known)."""
 
     nodes: tuple[str, ...]
@@ -96,7 +96,7 @@ def placed_jobs(observation: Observation, statuses: Mapping[int, Status]) -> lis
     return found
 
 
-def releases(observation: Observation, placed: Iterable[Placed], now_s: float) -> list[Release]:
+def releases(observation: Observation, placed: Iterable[Placed], now_s: float) -> list[NodeRelease]:
     """What running jobs and the jobs that we have placed will give back on each node, and when.
 
     Slurm tells what a job holds in all: here it is split equally. A node on which a job is completing has nothing free
@@ -105,7 +105,7 @@ def releases(observation: Observation, placed: Iterable[Placed], now_s: float) -
     placed = list(placed)
     completing, placed_on = completing_jobs(observation.jobs), _taken(placed)
     found = [
-        Release((node.name,), now_s, _free(node, placed_on.get(node.name, NOTHING)))
+        NodeRelease((node.name,), now_s, _free(node, placed_on.get(node.name, NOTHING)))
         for node in observation.nodes
         if node.name in completing
     ]
@@ -113,10 +113,12 @@ def releases(observation: Observation, placed: Iterable[Placed], now_s: float) -
         if job.state.occupies_nodes and job.allocated and not job.is_completing:
             count, held = len(job.allocated), job.occupies
             share = held if count == 1 else Resources(*(-(-amount // count) for amount in held))
-            found.append(Release(job.allocated, inf if job.walltime_s is None or not job.end_s else job.end_s, share))
+            found.append(
+                NodeRelease(job.allocated, inf if job.walltime_s is None or not job.end_s else job.end_s, share)
+            )
     for job, taken in placed:
         end_s = inf if job.walltime_s is None else now_s + job.walltime_s
-        found += (Release((name,), end_s, amount) for name, amount in taken.items())
+        found += (NodeRelease((name,), end_s, amount) for name, amount in taken.items())
     return found
 
 

@@ -10,7 +10,7 @@ from slurm_sns.policies.placement.kernel_arrays import NOBODY
 from slurm_sns.policies.placement.node_arrays import MEMORY, amounts
 from slurm_sns.policies.placement.ready_time_kernel import earliest_start, in_order_of_ends, node_room
 from slurm_sns.scheduler.observation import ObservedNode
-from slurm_sns.scheduler.snapshot.free_nodes import ANY_MOMENT_S, Release
+from slurm_sns.scheduler.snapshot.free_nodes import ANY_MOMENT_S, NodeRelease
 
 
 class ReadyNodes:
@@ -20,7 +20,7 @@ class ReadyNodes:
         self,
         nodes: Sequence[ObservedNode],
         free: Mapping[str, Resources],
-        releases: Sequence[Release],
+        releases: Sequence[NodeRelease],
         now_s: float,
     ) -> None:
         self._names = [node.name for node in nodes]

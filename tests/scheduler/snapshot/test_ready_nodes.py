@@ -12,7 +12,7 @@ from slurm_sns.cli.live.parts import warm_up
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.placement.ready_time_kernel import earliest_start
 from slurm_sns.scheduler.observation import ObservedNode
-from slurm_sns.scheduler.snapshot.free_nodes import ANY_MOMENT_S, Release
+from slurm_sns.scheduler.snapshot.free_nodes import ANY_MOMENT_S, NodeRelease
 from slurm_sns.scheduler.snapshot.ready_nodes import ReadyNodes
 
 NAMES = ("a", "b", "c", "d")
@@ -28,7 +28,9 @@ def resources(most: int):
     capacities=st.lists(resources(4), min_size=4, max_size=4),
     free=st.dictionaries(st.sampled_from(NAMES), resources(3), min_size=4),
     releases=st.lists(
-        st.builds(Release, st.lists(st.sampled_from((*NAMES, "gone")), unique=True).map(tuple), ENDS_S, resources(2)),
+        st.builds(
+            NodeRelease, st.lists(st.sampled_from((*NAMES, "gone")), unique=True).map(tuple), ENDS_S, resources(2)
+        ),
         max_size=12,
     ),
     job=st.tuples(st.builds(Alternative, st.integers(1, 4), resources(3)), st.booleans()),
