@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.dfrs.algorithms import ALGORITHMS
+from slurm_sns.policies.dfrs.instant import FluidJob, Instant, Nodes
+from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.sim.pages import FOLDERS
 from slurm_sns.sim.pages.claims import ClaimEntry, PageClaims
 from slurm_sns.sim.pages.judge import Interval, exactly, interval
@@ -23,6 +26,7 @@ from sns_reproductions.dfrs import (
     ASAP_PER,
     FCFS,
     GREEDY,
+    GREEDY_PMTN,
     NINE,
     PER,
     STRETCH_PER,
@@ -33,6 +37,7 @@ from sns_reproductions.dfrs import (
     ratio,
     replicates,
 )
+from sns_reproductions.dfrs_choices import run as choices
 from sns_reproductions.dfrs_load import run as load
 from sns_reproductions.dfrs_table1 import run as table1
 from sns_reproductions.dfrs_table2 import run as table2
@@ -375,6 +380,38 @@ def test_what_the_figure_does_not_show_is_not_said(tmp_path):
 
     assert "the average of EASY is 20.0, that of GREEDY 50.0. So EASY is better than GREEDY here" in page(20)
     assert "EASY is better than GREEDY" not in page(80)
+
+
+# --- periods, and the priority without the square
+
+
+@pytest.mark.parametrize(("policy", "paused"), [(Dfrs, 1), (choices.UnsquaredDfrs, 2)])
+def test_without_the_square_the_job_with_the_largest_share_of_virtual_time_is_paused(policy, paused):
+    """Flow times 1000 and 100 s, virtual times 100 and 20 s: priorities 0.1 and 0.25, without the square 10 and 5."""
+    running = FluidJob(1, 0, 1, 100, 40, 100, (0,)), FluidJob(2, 900, 1, 100, 40, 20, (0,))
+    at = Instant(1000, Nodes((100,), (100,)), (*running, FluidJob(3, 1000, 1, 100, 50)), frozenset({3}))
+    decided = policy(ALGORITHMS[GREEDY_PMTN]).decide(at)
+    assert {1, 2, 3} - set(decided.places) == {paused}
+
+
+@pytest.mark.usefixtures("short")
+@pytest.mark.parametrize("name", choices.PREEMPTING)
+def test_the_simulation_of_any_policy_gives_the_stretch_of_the_other_pages(name):
+    instance = ("scaled", 1, 0.9, 300)
+    trace, nodes = dfrs.trace_of(instance)
+    largest = choices.largest_stretch(trace, nodes, Dfrs(ALGORITHMS[name]), 300)
+    assert largest == pytest.approx(dfrs.run(instance)["algorithms"][name]["max_stretch"], rel=1e-6)
+
+
+@pytest.mark.usefixtures("short")
+def test_runs_with_the_papers_period_are_those_of_the_other_pages(tmp_path):
+    claims, _ = reproduce("dfrs-choices", small(tmp_path, tmp_path / "kept"))
+    assert len(claims) == 3 * (2 + 2) + 3 * (2 + 2 + 1) + 5 * 2
+    with (tmp_path / "choices.csv").open() as file:
+        factors = {(row["penalty_s"], row["algorithm"]): row["average_factor"] for row in csv.DictReader(file)}
+    for name in choices.PERIODIC:
+        assert factors["300", name] == factors["300", choices.label(name, dfrs.PERIOD_S)]
+        assert factors["300", choices.label(name, 3600)] != factors["300", name]
 
 
 # --- compute times

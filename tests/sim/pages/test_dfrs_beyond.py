@@ -34,6 +34,7 @@ from sns_reproductions.dfrs_beyond.run import (
     measured,
     nodes_like,
     replay,
+    replay_sharing,
     run_limits,
     run_variants,
     shares_of,
@@ -148,6 +149,16 @@ def test_estimates_are_the_limits_where_there_are_any_and_else_one_to_five_times
     assert found[0] == 60
     assert 100 <= found[1:].min() < 110
     assert 100 * MOST_OVERESTIMATED - 10 < found[1:].max() <= 100 * MOST_OVERESTIMATED
+
+
+def test_easy_on_shared_nodes_gives_tasks_their_cores_and_memory_and_those_of_a_job_different_nodes():
+    """On two nodes: one half is beside the two halves of a job; then a node is full by CPU, the other by memory."""
+    trace = trace_of((9, 2, 0.5, 0.3, nan), (9, 1, 0.5, 0.3, nan), (5, 1, 0.25, 0.5, nan), (5, 1, 0.25, 0.3, nan))
+    ran = replay_sharing(2, trace, trace.run_s)
+
+    assert ran.start_s.tolist() == [0, 0, 0, 5]
+    assert ran.spread.tolist() == [0, 1]
+    assert ran.place[1:3].tolist() == [0, 1]
 
 
 def test_each_variant_is_compared_with_the_papers_model_and_the_same_jobs():

@@ -16,8 +16,10 @@ from slurm_sns.sim.pages.judge import interval
 from slurm_sns.sim.pages.page import reproduce, write
 from slurm_sns.sim.pages.running import Options, WorkerProcesses
 from slurm_sns.sim.traces.nodes_csv import TraceSite
+from slurm_sns.sim.traces.pool_trace import PoolTrace
 from sns_reproductions import idcp
 from sns_reproductions.idcp import TAILS, VARIANTS, compared, quantities, table
+from sns_reproductions.idcp_activities import run as activities
 from sns_reproductions.idcp_beyond import run as beyond
 from sns_reproductions.idcp_suspension import run as suspension
 from sns_reproductions.idcp_tables import run as tables
@@ -225,6 +227,33 @@ def test_a_number_that_no_seed_has_is_shown_as_none():
     assert shown["mean_utilisation_pct"] == interval([found["mean_utilisation_pct"]] * 2)
 
 
+# --- activities
+
+
+def test_an_estimate_is_the_mean_of_the_programs_runs_that_ended_in_the_day_before():
+    day = 86_400
+    ones, unknown = np.ones(6, np.int64), np.zeros(6, np.int64)
+    trace = PoolTrace(
+        identity=np.arange(6),
+        submit=np.array([0, 0, 0, 100, day, day + 60]),
+        run=np.array([10, 30, 50, 20, 20, 20]),
+        cores=ones,
+        memory_mb=ones,
+        priority=unknown,
+        pool=unknown,
+        allowed=unknown,
+        allowed_sets=np.ones((1, 1), np.bool_),
+        limit=unknown,
+        program=np.array([0, 0, 1, 0, 0, 0]),
+        programs=("a", "b"),
+        ticks_per_s=1,
+    )
+    end = np.array([60, 100, 50, 2 * day, 2 * day, 2 * day])
+    found = activities.estimates(trace, end, trace.priority == 0)
+    assert np.isnan(found[:3]).all()
+    assert found[3:].tolist() == [20, 20, 30]
+
+
 # --- pages
 
 
@@ -255,6 +284,13 @@ def test_pages_share_their_results_and_repeat_only_their_own_without_resume(tmp_
     changed = {path.name for path in before if after[path] != before[path]}
     assert changed == {f"0.02-{seed}-{name}.json" for seed in (1, 2) for name in ("off", "all", "suspended")}
     assert (tmp_path / "again" / "README.md").read_bytes() == text
+
+
+@pytest.mark.usefixtures("small")
+def test_the_page_of_activities_names_its_inputs(tmp_path):
+    claims, _ = reproduce("idcp-activities", options(tmp_path, tmp_path / "kept"))
+    assert [claim.is_input for claim in claims] == [True, True, False, False]
+    assert (tmp_path / "figure-5.svg").stat().st_size > 1000
 
 
 @pytest.mark.usefixtures("small")

@@ -33,6 +33,7 @@ from sns_reproductions.netbatch import (
     wins_of,
 )
 from sns_reproductions.netbatch_buckets import run as buckets
+from sns_reproductions.netbatch_corner import run as corner
 from sns_reproductions.netbatch_depth import run as depth
 from sns_reproductions.netbatch_examples import run as examples
 from sns_reproductions.netbatch_full import run as full
@@ -62,8 +63,8 @@ from sns_reproductions.netbatch_workload import run as workload
 PAGES = {
     name: PageClaims.of(FOLDERS[f"netbatch-{name}"])
     for name in (
-        "buckets", "depth", "examples", "full", "generator", "load", "lookahead", "machines", "resources", "site",
-        "traces", "variants", "wins", "workload",
+        "buckets", "corner", "depth", "examples", "full", "generator", "load", "lookahead", "machines", "resources",
+        "site", "traces", "variants", "wins", "workload",
     )
 }  # fmt: skip
 DATA = PAGES["load"].content.data
@@ -763,6 +764,21 @@ def test_buckets_on_machines_of_8_cores_and_64_gb_are_those_of_figure_11():
     usual = buckets.matches(sizes, five)
     assert (buckets.matches(sizes, five, buckets.machines_of(8, 8)) == usual).all()
     assert (buckets.matches(sizes, five, buckets.machines_of(8, 4)) < usual).any()
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_the_angle_at_the_top_right_corner_matches_as_many_jobs_as_mix_fit(pool):
+    [sizes] = buckets.buckets_of(pool, 1, 0.02)
+    ours = corner.matched_by_angle(sizes, corner.TOP_RIGHT)
+    assert ours.matched.tolist() == buckets.matches(sizes, ("mix-fit",))[:, 0].tolist()
+    assert (corner.matched_by_angle(sizes, corner.ORIGIN).matched != ours.matched).any()
+
+
+def test_angles_at_both_corners_of_a_machine_by_hand():
+    """Half of the cores and a quarter of the memory, then the configured ratio."""
+    used = np.array([[0.5, 0.5], [0.25, 0.5]])
+    assert np.degrees(corner.angle_at(corner.ORIGIN, used)) == pytest.approx([18.43, 0], abs=0.01)
+    assert np.degrees(corner.angle_at(corner.TOP_RIGHT, used)) == pytest.approx([11.14, 0], abs=0.01)
 
 
 def test_the_page_of_other_machines_calls_each_claim(tmp_path):

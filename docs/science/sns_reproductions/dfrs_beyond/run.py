@@ -1,9 +1,13 @@
 """Run DFRS closer to a site than in the paper's model, and against what a site has today.
 
 On each instance (module dfrs, always with a penalty of 5 minutes) are run EASY that knows all run times, EASY with
-users' estimates, and Slurm's gang scheduling: the jobs on a node have equal time slices, GREEDY chooses the nodes, and
-what finds no memory is tried again at each event. Three algorithms of DFRS are run in the paper's model and in each of
-the `variants` of claims.yaml, some of which only serve to find the cause of a result.
+users' estimates, on whole nodes and on shared ones, and Slurm's gang scheduling: the jobs on a node have equal time
+slices, GREEDY chooses the nodes, and what finds no memory is tried again at each event. Three algorithms of DFRS are
+run in the paper's model and in each of the `variants` of claims.yaml, some of which only serve to find the cause of a
+result.
+
+*Shared nodes.* EASY gives each task its cores and its memory. A node is shared by tasks of several jobs, but has one of
+each job at most; of the nodes with room those with the least free memory are taken (best-fit-memory).
 
 *Factors.* An algorithm's degradation factor in a variant is its largest bounded stretch over the smallest one that EASY
 or DFRS has on the same jobs in the paper's model.
@@ -24,6 +28,7 @@ them). They are counted apart, and have no limit in these runs.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import gcd
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -32,25 +37,34 @@ import numpy as np
 from slurm_sns.model import Resources
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GANG
 from slurm_sns.policies.dfrs.fluid_arrays import Floats
+from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays, amounts
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Interval, Quantity
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults
-from slurm_sns.sim.replay.fluid_replay import FluidRun, SiteVariant, replay_batch, replay_fluid
+from slurm_sns.sim.replay.fluid_replay import BATCH, FluidRun, SiteVariant, replay_batch, replay_fluid
+from slurm_sns.sim.replay.trace_replay import replay_in_order
 from slurm_sns.sim.results.metrics import bounded_stretch
 from slurm_sns.sim.results.run import TraceRun
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, on_whole_nodes, whole_nodes
 from sns_reproductions import dfrs
 from sns_reproductions.dfrs import HPC2N, SCALED, Found, Instance, Table, Unit
 
 # --- variants
 
 #: What a site has today.
-TODAY = EASY, ESTIMATING_EASY, GANG_SCHEDULING = "EASY", "EASY with estimates", "gang scheduling"
+TODAY = EASY, ESTIMATING_EASY, SHARING_EASY, GANG_SCHEDULING = (
+    "EASY",
+    "EASY with estimates",
+    "EASY with estimates on shared nodes",
+    "gang scheduling",
+)
 #: The algorithms of DFRS that are run: the best one of the paper with a penalty, and the two ideas that it joins.
 DFRS = ASAP_PER, GREEDY_PMTN, PER = "DYNMCB8-ASAP-PER", "GREEDY-PMTN", "DYNMCB8-PER"
 #: The variants with which the others are compared, and one that makes jobs starve.
 PAPER, FEWER, UNLIKE = "the paper's model", "jobs that fit everywhere", "unlike memory"
+#: How EASY chooses among shared nodes.
+BEST_MEMORY = "best-fit-memory"
 #: The largest factor of an estimate in the f-model; its authors write f + 1.
 MOST_OVERESTIMATED = 5
 
@@ -218,6 +232,8 @@ def _replayed(jobs: FluidTrace, count: int, name: str, what: FluidVariant, insta
         return replay_batch(count, jobs, dfrs.EASY)
     if name == ESTIMATING_EASY:
         return replay_batch(count, jobs, dfrs.EASY, expected_run_s=estimates(jobs, rng))
+    if name == SHARING_EASY:
+        return replay_sharing(count, jobs, estimates(jobs, rng))
     memory = np.minimum(jobs.memory, round(what.most_memory * PARTS))
     known, over_true = measured(replace(jobs, memory=memory), what.errors, rng)
     site = SiteVariant(what.apply_s, over_true)
@@ -228,6 +244,25 @@ def replay(nodes: NodeArrays, trace: FluidTrace, name: str, penalty_s: float, si
     """The trace under one of DFRS's algorithms, or under gang scheduling, at a site."""
     algorithm = GANG if name == GANG_SCHEDULING else ALGORITHMS[f"dfrs-{name.lower()}"]
     return replay_fluid(nodes, trace, algorithm, period_s=dfrs.PERIOD_S, penalty_s=penalty_s, variant=site)
+
+
+def replay_sharing(count: int, trace: FluidTrace, expected_run_s: Floats) -> TraceRun:
+    """EASY on so many reference nodes that jobs share; each task is on a node of its own, with all of its CPU need."""
+    # One core is the largest share of a node of which all CPU needs are multiples.
+    core = gcd(PARTS, *np.unique(trace.cpu).tolist())
+    sizes, kind = np.unique(np.stack([trace.tasks, trace.cpu // core, trace.memory]), axis=1, return_inverse=True)
+    nodes = whole_nodes(count)
+    nodes = NodeArrays(nodes.names, amounts([Resources(PARTS // core, PARTS)] * count))
+    records = replace(
+        on_whole_nodes(trace, nodes),
+        kind=kind.astype(np.int32).ravel(),
+        kinds=[(tasks, cores, memory, "") for tasks, cores, memory in sizes.T.tolist()],
+        given_choices=None,
+        limit_s=expected_run_s,
+    )
+    return replay_in_order(
+        nodes, records, Rules((BEST_MEMORY,), len(trace), reservations=0), BATCH[dfrs.EASY], interval_s=1
+    )
 
 
 def nodes_like(shape: Shape, count: int) -> NodeArrays:

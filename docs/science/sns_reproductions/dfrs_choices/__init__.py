@@ -1,0 +1,1 @@
+"""DFRS, sections III and IV: the period of the periodic algorithms, and the square in the priority."""
