@@ -107,7 +107,7 @@ def matched_by_angle(sizes: Sizes, corner: str) -> AngleMatches:
             before, then = used[:, loaded] / configured[:, 0, :1], after[:, loaded] / configured[:, 0, :1]
             for each in CORNERS:
                 changes[each] += float(np.abs(angle_at(each, then) - angle_at(each, before)).sum())
-        placed = buckets[fits.any(axis=1)]
+        placed = buckets[np.any(fits, axis=1)]
         used[:, placed, chosen[placed]] += demand[:, placed, job]
         matched[placed] += 1
     cores_used, memory_used = used / configured
