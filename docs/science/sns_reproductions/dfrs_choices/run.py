@@ -1,8 +1,8 @@
 """Run what the paper tells of experiments that it does not print: other periods, and a priority without the square.
 
-On each instance (module dfrs) the periodic algorithms are run with other periods than the paper's, and the algorithms
-that pause jobs with the priority max(30 s, flow time) / virtual time. Factors are over the smallest stretch of the
-paper's nine algorithms with its period and its priority.
+On each instance (module dfrs) the periodic algorithms are run with other periods than the paper's. The algorithms that
+pause jobs are run with the priority max(30 s, flow time) / virtual time, without a penalty. Factors are over the
+smallest stretch of the paper's nine algorithms with its period and its priority.
 
 *Priority.* The simulation of any policy runs the trace, and the policy gives the square root of each job's virtual time
 to the kernel, which squares it. DYNMCB8-STRETCH-PER is left out: it also computes yields from the virtual times.
@@ -28,8 +28,6 @@ from sns_reproductions.dfrs import Found, Instance, Unit, Values
 from sns_reproductions.dfrs_table2.run import BOTH_GBPS, cost_tables
 from sns_reproductions.dfrs_time.run import as_values
 
-#: The priority is run with the paper's two penalties.
-PENALTIES = (dfrs.FREE, dfrs.FIVE_MINUTES)
 PERIODIC = (dfrs.PER, dfrs.ASAP_PER, dfrs.STRETCH_PER)
 PREEMPTING = (dfrs.GREEDY_PMTN, dfrs.GREEDY_PMTN_MIGR, dfrs.DYNMCB8, dfrs.PER, dfrs.ASAP_PER)
 WITHOUT_SQUARE = "without the square"
@@ -48,11 +46,11 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     units = {penalty_s: dfrs.units_of(dfrs.SCALED, seeds, loads, penalty_s) for penalty_s in periods}
     paper = dfrs.results(options, units.values())
     found = dfrs.results(options, units.values(), partial(run_periods, periods=periods), "dfrs-periods")
-    plain = dfrs.results(options, [units[each] for each in PENALTIES], run_without_square, "dfrs-priorities")
+    plain = dfrs.results(options, [units[dfrs.FREE]], run_without_square, "dfrs-priorities")
     quantities: dict[str, Quantity] = {}
     rows = []
     for penalty_s, own in units.items():
-        factors = factors_of(own, paper, found, plain if penalty_s in PENALTIES else {})
+        factors = factors_of(own, paper, found, plain if penalty_s == dfrs.FREE else {})
         costs = costs_of(own, found)
         known = dfrs.quantities(factors, {}, f"{penalty_s} s ")
         for cost, table in costs.items():
