@@ -40,7 +40,7 @@ from slurm_sns.sim.pages.judge import Draws, drawn, found_of
 from slurm_sns.sim.pages.running import DataTable
 from slurm_sns.sim.progress.phased import Phases
 from slurm_sns.sim.progress.progress import PlacedRun
-from slurm_sns.sim.request import MODELS
+from slurm_sns.sim.request import CONTENTION, MODELS
 from slurm_sns.sim.traces.program_trace import ProgramJob, TraceReader
 from slurm_sns.sim.workloads.sequences import TestProgram, jobs_of, population, sequence
 
@@ -48,6 +48,17 @@ PROFILES = "conf/profiles/spread-n-share.yaml"
 NODE = Resources(28, 128 * 1024, 20, 118)
 PAPER_NODES = 8
 POLICIES = (CE, CS, SNS, COMBINED)
+#: Where SNS and combined are compared, both withhold capacity for the first job without a place, or neither does.
+SNS_WITHHOLDING, COMBINED_WITHHOLDING = f"{SNS}, withholding", f"{COMBINED}, withholding"
+#: Name -> policy, and what `place` is given. SNS itself never withholds: SNS that does is combined with its member.
+COMPARED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    CE: (CE, {}),
+    CS: (CS, {}),
+    SNS: (SNS, {}),
+    COMBINED: (COMBINED, {"matching": MatchingParameters(reservations=0)}),
+    SNS_WITHHOLDING: (COMBINED, {"matching": MatchingParameters(reservations=1), "portfolio": ("idlest",)}),
+    COMBINED_WITHHOLDING: (COMBINED, {"matching": MatchingParameters(reservations=1)}),
+}
 ALPHA = REPRODUCTION.alpha
 #: Seconds between cycles. Time is in whole seconds, so there is a cycle at every submit and finish.
 INTERVAL_S = 1
@@ -158,6 +169,11 @@ def run_all(
 ) -> dict[str, dict[str, Kept]]:
     """The runs under every progress model and policy."""
     return {model: {policy: kept(place(policy, model, jobs, **options)) for policy in policies} for model in models}
+
+
+def run_compared(jobs: Sequence[ProgramJob], **options: Any) -> dict[str, Kept]:
+    """The runs under contention, by the names of `COMPARED`."""
+    return {name: kept(place(policy, CONTENTION, jobs, **of, **options)) for name, (policy, of) in COMPARED.items()}
 
 
 # --- statistics

@@ -10,10 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from slurm_sns.policies.profile import Program, Provenance, Run
-from slurm_sns.sim.engine.spreading_policies import COMBINED, CS, SNS
+from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, CS, SNS
 from slurm_sns.sim.pages.judge import in_pairs
 from slurm_sns.sim.pages.running import Options, PageResults, Piece
-from slurm_sns.sim.request import CONTENTION
 from sns_reproductions import spread_n_share as sns
 
 #: The program whose need for ways is changed, the ways that it needs for 90 % of its performance, and the fewest ways.
@@ -84,7 +83,7 @@ def run_sequence(piece: Piece) -> dict[str, sns.Kept]:
     """One sequence with one change of the profiles, which does not change which jobs it has."""
     change, factor, seed = str(piece[0]), float(piece[1]), int(piece[2])
     programs = changed_programs(change, factor)
-    return sns.run_all(sns.drawn_jobs(seed), sns.POLICIES, (CONTENTION,), programs=programs)[CONTENTION]
+    return sns.run_compared(sns.drawn_jobs(seed), programs=programs)
 
 
 def run(options: Options, data: Mapping[str, Any]) -> PageResults:
@@ -95,8 +94,10 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     columns = {}
     for name, change in variants.items():
         of = sns.Sequences.of([results[*change, seed] for seed in seeds])
-        gained = {policy: of.gains(policy) for policy in (CS, SNS, COMBINED)}
-        columns[name] = {**of.columns(SNS), **gained, "over cs": of.gains(SNS, CS)}
+        gained = {policy: of.gains(policy) for policy in sns.COMPARED if policy != CE}
+        pairs = ((COMBINED, SNS), (sns.COMBINED_WITHHOLDING, sns.SNS_WITHHOLDING))
+        more = {f"{one} over {other}": gained[one] - gained[other] for one, other in pairs}
+        columns[name] = {**of.columns(SNS), **gained, **more, "over cs": of.gains(SNS, CS)}
     return PageResults(
         in_pairs(columns), [sns.table("assumed", "changed", columns, data["measures"])], seeds=options.seeds
     )

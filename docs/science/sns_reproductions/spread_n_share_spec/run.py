@@ -20,9 +20,8 @@ from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.sim.pages.judge import in_pairs
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults, Piece, shared_file
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
-from slurm_sns.sim.request import CONTENTION
 from slurm_sns.sim.traces.program_trace import ProgramJob
-from sns_reproductions.spread_n_share import POLICIES, Kept, Sequences, cluster, run_all, table
+from sns_reproductions.spread_n_share import COMPARED, Kept, Sequences, cluster, run_compared, table
 
 CURVES, CO_RUNS = ("profiles", "spec-way-curves.csv"), ("profiles", "corun-measurements.csv")
 MB_PER_GB = 1000
@@ -57,8 +56,7 @@ def run_mix(piece: Piece) -> dict[str, Kept]:
     names = sorted(programs)
     drawn = [names[at] for at in np.random.default_rng(int(piece[1])).integers(len(names), size=SPEC_JOBS)]
     jobs = tuple(ProgramJob(at, 0.0, programs[name].runs[0].time_s, name, 1, None) for at, name in enumerate(drawn))
-    nodes = cluster(SPEC_NODES, SPEC_NODE)
-    return run_all(jobs, POLICIES, (CONTENTION,), node_arrays=nodes, programs=programs)[CONTENTION]
+    return run_compared(jobs, node_arrays=cluster(SPEC_NODES, SPEC_NODE), programs=programs)
 
 
 class CoRun(NamedTuple):
@@ -118,7 +116,7 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     """Run the mixes and predict the co-runs."""
     pieces = [("spec", seed) for seed in range(1, options.seeds + 1)]
     of = Sequences.of(list(options.results("spec", run_mix, pieces).values()))
-    columns = {policy: of.columns(policy) for policy in POLICIES}
+    columns = {policy: of.columns(policy) for policy in COMPARED}
     pairs = predict()
     off = {f"{each.case} {each.program} off": 100 * (each.slowdown / each.measured_slowdown - 1) for each in pairs}
     off_mb = np.array([abs(each.cache_mb - each.measured_cache_mb) for each in pairs])
