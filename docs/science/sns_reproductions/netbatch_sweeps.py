@@ -56,6 +56,8 @@ ORIGINAL_LOAD = 1.0
 BETAS = (ORIGINAL_LOAD, 0.95, 0.8, 0.68, 0.58)
 HIGHEST_LOAD = min(BETAS)
 INTERVAL_S = 30
+#: A live scheduler's interval unless its site sets another (scheduler.interval_s in sns.yaml).
+LIVE_INTERVAL_S = 1
 
 
 #: The metrics of one run, as `sns simulate` names them.
@@ -69,7 +71,7 @@ class Sweep:
     `queue_depth` None: every waiting job is looked at. `reservations` None: capacity is withheld for every job that a
     cycle looks at without a match, as in the paper. `policies` are names of `POLICIES`. `calibrated`: `betas` name the
     levels of `CALIBRATED_BETAS` (or of the variant's own `VARIANT_BETAS`), where all pools queue about equally long,
-    instead of being the same number for every pool.
+    instead of being the same number for every pool. There is a cycle every `interval_s` seconds.
     """
 
     folder: Path
@@ -83,6 +85,7 @@ class Sweep:
     reservations: int | None = MatchingParameters().reservations
     policies: tuple[str, ...] = tuple(POLICIES)
     calibrated: bool = False
+    interval_s: int = INTERVAL_S
 
     @property
     def name(self) -> str:
@@ -92,7 +95,8 @@ class Sweep:
             f"depth-{self.queue_depth or 'all'}-withhold-{'all' if self.reservations is None else self.reservations}"
         )
         calibrated = "-calibrated" if self.calibrated else ""
-        return f"scale-{self.scale:g}-days-{self.days:g}-{cycle}{variant}{calibrated}"
+        interval = "" if self.interval_s == INTERVAL_S else f"-every-{self.interval_s}-s"
+        return f"scale-{self.scale:g}-days-{self.days:g}-{cycle}{variant}{calibrated}{interval}"
 
     def beta_of(self, pool: str, beta: float) -> float:
         """The factor of the arrival times of a pool at one of `betas`."""
@@ -219,7 +223,7 @@ def _run_pool(until_s: float | None, piece: SweepPiece) -> None:
     )
     for policy in sweep.missing(name, beta, seed):
         began = time.perf_counter()
-        replayed = replay(pool, records, rules_of(sweep.parameters(policy, len(records))), interval_s=INTERVAL_S)
+        replayed = replay(pool, records, rules_of(sweep.parameters(policy, len(records))), interval_s=sweep.interval_s)
         took_s = time.perf_counter() - began
         result = {"jobs": len(records), "wall_s": took_s, **asdict(measure(replayed, pool))}
         keep(sweep.path(name, beta, policy, seed), result)

@@ -502,14 +502,25 @@ def test_pages_of_the_full_size_and_of_its_wins_rest_on_pools_with_two_complete_
     run_sweeps(options, list(sweeps.values()))
     sweeps[full.PAPER].path("C", 0.58, "mix-fit", 2).unlink()
 
+    live = tiny({full.LIVE: full.live_sweep(options)})
+    run_sweeps(options, list(live.values()))
+
     papers, equal = finished(sweeps).values()
-    claims = write(options.out, PAGES["full"], full.results_of(options, DATA, [papers, equal]))
+    [every_second] = finished(live).values()
+    claims = write(options.out, PAGES["full"], full.results_of(options, DATA, [papers, equal], every_second))
     text = (options.out / "README.md").read_text(encoding="utf-8")
     shares = wins_of(papers).won
     write(options.out, PAGES["wins"], wins.results_of(options, [papers, equal], dict.fromkeys(POOLS, won(50.0))))
 
     assert (papers.pools, equal.pools) == (("A", "B", "D"), tuple(CALIBRATED_BETAS))
     assert {claim.group for claim in claims} == {"the paper's betas", "equal queueing"}
+    with (options.out / "intervals.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["pool"], row["policy"]) for row in rows] == [
+        (pool, policy) for pool in CALIBRATED_BETAS for policy in (*HEURISTICS, MAX_JOBS)
+    ]
+    assert all(float(row["mean wait (s) at 1 s"]) < float(row["mean wait (s) at 30 s"]) for row in rows)
+    assert {row["seeds"] for row in rows} == {"2"}
     assert "2 at mid load, 2 at the highest load (beta A 0.55, 0.53; B 0.535, 0.52;" in text
     assert not [claim for claim in claims if claim.group == "equal queueing" and "beta" in claim.measure]
     assert [stem for stem in ("figure-13", "figure-14", "figure-15") if f"({stem}.png)" in text] == [*DATA["figures"]]
@@ -805,7 +816,7 @@ def test_a_page_on_future_work_says_on_how_many_seeds_it_rests_and_is_resumed(na
     assert [claim.found for claim in judged(name, again)] == [claim.found for claim in claims]
 
 
-def test_lookahead_is_judged_by_the_next_cycle_whatever_comes_out():
+def test_section_6_is_judged_by_the_joint_choice_and_section_5_by_the_next_cycle_whatever_comes_out():
     level = dict.fromkeys((MAX_JOBS, *lookahead.LOOKAHEADS), np.array([100.0, 101]))
     better = level | {
         "known 30 s, ties": np.array([90.0, 91]),
@@ -813,13 +824,23 @@ def test_lookahead_is_judged_by_the_next_cycle_whatever_comes_out():
         "recent 30 s, sum": np.array([99.0, 100]),
     }
     waits = {(name, 0.58): better if name == "A" else level for name in POOLS}
-    fields = {"pools": list(POOLS), "highest_load": HIGHEST_LOAD, "short_s": lookahead.SHORT_S}
-    found = {claim.measure: claim.verdict for claim in judged("lookahead", PageResults(above(waits), fields=fields))}
-    assert len(found) == 16
-    assert found["A: % known 30 s, ties above max-jobs"] == "holds"
-    assert found["A: % known 30 s, sum above max-jobs"] == "does not hold"
-    assert found["A: % recent 30 s, sum above max-jobs"] == "does not hold"
-    assert found["B: % recent 30 s, sum above max-jobs"] == IDENTICAL
+    jointly = {
+        (name, 30): {MAX_JOBS: np.array([100.0, 101]), lookahead.JOINT: np.array([wait, wait + 1])}
+        for name, wait in zip(POOLS, (80.0, 99.0, 100.0, 101.0), strict=True)
+    }
+    fields = {"pools": list(POOLS), "highest_load": HIGHEST_LOAD, "short_s": lookahead.SHORT_S, "interval_s": 30}
+    results = PageResults({**above(waits), **above(jointly)}, fields=fields)
+    found = {(claim.where, claim.measure): claim.verdict for claim in judged("lookahead", results)}
+    assert len(found) == 12
+    assert found["sec. 5", "A: % known 30 s, ties above max-jobs"] == "holds"
+    assert found["sec. 5", "A: % known 30 s, sum above max-jobs"] == "does not hold"
+    assert found["sec. 5", "B: % known 30 s, sum above max-jobs"] == IDENTICAL
+    assert [found["sec. 6", f"{name}: % joint choice above max-jobs"] for name in POOLS] == [
+        "holds",
+        "does not hold",
+        IDENTICAL,
+        "does not hold",
+    ]
 
 
 @pytest.mark.long

@@ -1,1 +1,1 @@
-"""Max-Jobs, lookahead: what it would add, the future work that the paper names, on its four pools."""
+"""Max-Jobs: a joint choice among queued jobs (the paper's idea), and lookahead at arrivals (ours), on four pools."""
