@@ -7,7 +7,7 @@ from fractions import Fraction
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.node_arrays import NodeArrays, fits_ever
-from slurm_sns.sim.traces.trace_arrays import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE, Trace, TraceJob, half_up
+from slurm_sns.sim.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE, Trace, TraceJob, half_up
 
 
 def trace_of(name: str, jobs: Iterable[TraceJob], dropped: Counter[str], node_arrays: NodeArrays) -> Trace:

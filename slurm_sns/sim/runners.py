@@ -36,13 +36,13 @@ from slurm_sns.sim.results.fluid_results import fluid_job_lines, fluid_summary, 
 from slurm_sns.sim.results.metrics import Metrics, measure
 from slurm_sns.sim.results.pool_results import measure_pools, pool_job_lines, pool_summary
 from slurm_sns.sim.results.result_files import result_files
-from slurm_sns.sim.results.run import TraceRun
+from slurm_sns.sim.run import TraceRun
+from slurm_sns.sim.trace import SMALLEST_MEMORY_MB, TraceArrays
 from slurm_sns.sim.traces.fluid_trace import has_tasks, on_whole_nodes, read_fluid
 from slurm_sns.sim.traces.nodes_csv import read_nodes, read_site
 from slurm_sns.sim.traces.pool_trace import has_pools, read_pool_trace
 from slurm_sns.sim.traces.program_trace import ProgramTrace, TraceReader
 from slurm_sns.sim.traces.read_trace import read_records
-from slurm_sns.sim.traces.trace_arrays import SMALLEST_MEMORY_MB, TOO_LARGE, TraceArrays, counted, no_job_left
 
 #: Called from time to time with the number of jobs that have started (or were submitted, or have ended).
 ReportProgress = Callable[[int], None]
@@ -176,7 +176,7 @@ def _match_plainly(
     rules = _portfolio_of(asked).rules
     simulation = Simulation(
         node_arrays,
-        records.trace(),
+        records.values(),
         scheduler,
         queue_depth=rules.queue_depth,
         interval_s=asked.interval_s,
@@ -210,7 +210,7 @@ def by_plans(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
 
     def run(report: ReportProgress) -> Result:
         simulation = PlannedSimulation(
-            node_arrays, records.trace(), policy, interval_s=asked.interval_s, shares=asked.shares
+            node_arrays, records.values(), policy, interval_s=asked.interval_s, shares=asked.shares
         )
         return _result(simulation.run(report).as_run(records), node_arrays)
 
@@ -294,11 +294,7 @@ def _on_whole_nodes(
     least_mb = int(node_arrays.capacity[MEMORY].min())
     if least_mb < SMALLEST_MEMORY_MB:
         raise BadInput(f"nodes have {least_mb} MiB; valid with fcfs and easy: {SMALLEST_MEMORY_MB} or more")
-    fits = jobs.tasks <= len(node_arrays.names)
-    dropped = counted({**jobs.dropped, TOO_LARGE: jobs.dropped.get(TOO_LARGE, 0) + int((~fits).sum())})
-    if not fits.any():
-        raise no_job_left(trace, dropped)
-    return on_whole_nodes(replace(jobs.only(fits), dropped=dropped), node_arrays)
+    return on_whole_nodes(jobs.that_fit(jobs.tasks <= len(node_arrays.names), trace), node_arrays)
 
 
 # --- DFRS and rescheduling
@@ -328,9 +324,9 @@ def fluid(trace: str, nodes: str, asked: SimulationRequest, load_factor: float, 
             progress=report,
         )
         return Result(
-            lambda: measure_fluid(of, jobs, node_arrays),
-            {"jobs.csv": fluid_job_lines(of, jobs, node_arrays.names, unit)},
-            lambda: {**periodic, "penalty_s": asked.penalty_s, **fluid_summary(of, jobs, unit[MEMORY])},
+            lambda: measure_fluid(of, node_arrays),
+            {"jobs.csv": fluid_job_lines(of, node_arrays.names, unit)},
+            lambda: {**periodic, "penalty_s": asked.penalty_s, **fluid_summary(of, unit[MEMORY])},
         )
 
     return Replay(len(jobs), jobs.dropped, jobs.unsorted, run, counts="jobs submitted")
@@ -353,9 +349,9 @@ def pools(trace: str, nodes: str, asked: SimulationRequest, load_factor: float, 
         sample_until_s = span_s if span_s < MOST_SAMPLES * SAMPLE_S else 0
         of = replay_pools(site, jobs, parameters, sample_until_s=sample_until_s, progress=report)
         return Result(
-            lambda: measure_pools(site, jobs, of, keeps_memory=parameters.suspended_memory == KEPT),
-            {"jobs.csv": pool_job_lines(site, records, of, begin)},
-            lambda: {**asdict(parameters), **pool_summary(jobs, of)},
+            lambda: measure_pools(site, of, keeps_memory=parameters.suspended_memory == KEPT),
+            {"jobs.csv": pool_job_lines(site, of, begin)},
+            lambda: {**asdict(parameters), **pool_summary(of)},
         )
 
     return Replay(len(records), records.dropped, records.unsorted, run, counts="jobs ended")
@@ -390,7 +386,7 @@ def _spreading_summary(trace: ProgramTrace, run: TraceRun, spreading: SpreadingR
         "profiles": None if spreading.profiles is None else spreading.profiles.name,
         "jobs_without_profile": trace.without_profile,
         "mean_run_s": (run.end_s - run.start_s).sum().item() / jobs,
-        "mean_turnaround_s": (run.end_s - run.records.submit_s).sum().item() / jobs,
+        "mean_turnaround_s": (run.end_s - run.trace.submit_s).sum().item() / jobs,
     }
 
 

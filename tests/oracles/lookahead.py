@@ -16,7 +16,7 @@ from slurm_sns.policies.placement.pass_record import Schedule
 from slurm_sns.sim.engine.event_loop import CycleRecord
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.replay.lookahead_replay import ArrivalSource, Lookahead, MatchComparison
-from slurm_sns.sim.traces.trace_arrays import Trace
+from slurm_sns.sim.trace import Trace
 
 
 class LookaheadPortfolio:

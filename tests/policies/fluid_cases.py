@@ -11,8 +11,8 @@ from slurm_sns.policies.dfrs import instant
 from slurm_sns.policies.dfrs.instant import FluidJob, Nodes
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
-from slurm_sns.sim.traces.trace_arrays import Trace, TraceJob
+from slurm_sns.sim.trace import Trace, TraceArrays, TraceJob
+from slurm_sns.sim.traces.fluid_trace import PARTS
 
 BOTH = {"plain": plain.decide, "compiled": instant.decide}
 PERCENT = PARTS // 100
@@ -28,20 +28,19 @@ def job(identity: int, tasks: int = 1, cpu: int = 100, memory: int = 10, **more)
     return FluidJob(identity, more.pop("submit_s", identity), tasks, cpu, memory, **more)
 
 
-def trace_of(rows: Sequence[Mapping[str, float]]) -> FluidTrace:
+def trace_of(rows: Sequence[Mapping[str, float]]) -> TraceArrays:
     """A trace from rows of submit_s, tasks, cpu and memory in percent, and run_s."""
 
     def column(name: str, dtype: type) -> np.ndarray:
         return np.array([row[name] for row in rows], dtype)
 
-    return FluidTrace(
+    return TraceArrays(
         np.arange(len(rows)),
         column("submit_s", np.float64),
         column("run_s", np.float64),
-        column("tasks", np.int64),
-        column("cpu", np.int64) * PERCENT,
-        column("memory", np.int64) * PERCENT,
-        np.full(len(rows), np.nan),
+        tasks=column("tasks", np.int64),
+        cores=column("cpu", np.int64) * PERCENT,
+        memory=column("memory", np.int64) * PERCENT,
     )
 
 

@@ -14,9 +14,8 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.rescheduling.parameters import KNOWN, ReschedulingParameters
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.replay.pool_replay import replay_pools
+from slurm_sns.sim.trace import ANY_POOL, Trace, TraceArrays, TraceJob
 from slurm_sns.sim.traces.nodes_csv import TraceSite
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace
-from slurm_sns.sim.traces.trace_arrays import Trace, TraceJob
 
 MIB = 1024
 
@@ -212,7 +211,7 @@ def site_of(case: PoolCase) -> TraceSite:
     )
 
 
-def trace_of(case: PoolCase) -> PoolTrace:
+def trace_of(case: PoolCase) -> TraceArrays:
     pools = list(case.pools())
     sets = [np.array([not job.allowed or pool in job.allowed for pool in pools]) for job in case.jobs]
     count = len(case.jobs)
@@ -221,21 +220,19 @@ def trace_of(case: PoolCase) -> PoolTrace:
     def column(name: str, factor: int = 1) -> np.ndarray:
         return factor * np.array([getattr(job, name) for job in case.jobs], np.int64)
 
-    return PoolTrace(
+    return TraceArrays(
         identity=column("id"),
         submit=column("submit_s"),
         run=column("run_s"),
         cores=column("cores"),
-        memory_mb=column("gb", MIB),
+        memory=column("gb", MIB),
         priority=column("priority"),
         pool=np.array([pools.index(job.pool) if job.pool else ANY_POOL for job in case.jobs]),
         allowed=np.arange(count),
         allowed_sets=np.array(sets),
-        limit=np.array([-1 if job.limit_s is None else job.limit_s for job in case.jobs]),
+        limit=np.array([job.limit_s or 0 for job in case.jobs]),
         program=np.array([programs.index(job.program) if job.program else -1 for job in case.jobs]),
         programs=tuple(programs),
-        ticks_per_s=1,
-        dropped={},
     )
 
 

@@ -265,7 +265,7 @@ class MixFitByGeneralAngle(Heuristic):
 @pytest.mark.parametrize(("name", "portfolio"), [("mix-fit", "mix-fit"), ("max-jobs-7", AUTHORS_SEVEN)])
 def test_the_plain_twin_and_the_general_angle_change_no_placement(name, portfolio):
     node_arrays = read_nodes(str(DATA / "small.nodes.csv"))
-    trace = read_records(str(DATA / "small.jobs.csv.gz"), node_arrays).trace()
+    trace = read_records(str(DATA / "small.jobs.csv.gz"), node_arrays).values()
     matching = MatchingParameters(portfolio=tuple(portfolio.split(",")))
     policy = GeneralAngle(combined(matching, REPRODUCTION, portfolio=matching.portfolio).rules)
 

@@ -33,14 +33,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GREEDY_RETRY_AT_EVENTS
-from slurm_sns.policies.dfrs.fluid_arrays import Floats
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Interval, exactly, interval, t_quantile
 from slurm_sns.sim.pages.running import Options, shared_file
 from slurm_sns.sim.replay.fluid_replay import BATCH, replay_batch, replay_fluid
 from slurm_sns.sim.results.metrics import bounded_stretch
+from slurm_sns.sim.run import TraceRun
+from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, Integers, whole_nodes
+from slurm_sns.sim.traces.fluid_trace import PARTS, whole_nodes
 from slurm_sns.sim.workloads import hpc2n
 from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_NODES, offered_load, paper_trace, scaled
 
@@ -79,7 +80,7 @@ def weeks_of_log(step: int) -> dict[str, list[Unit]]:
     return {HPC2N: units_of(HPC2N, range(1, WEEKS + 1, step))}
 
 
-def trace_of(instance: Instance) -> tuple[FluidTrace, int]:
+def trace_of(instance: Instance) -> tuple[TraceArrays, int]:
     """The trace of an instance, and on how many nodes it runs.
 
     Raises:
@@ -97,7 +98,7 @@ def trace_of(instance: Instance) -> tuple[FluidTrace, int]:
     raise BadInput(f"instance {instance} is unknown; valid: those of module sns_reproductions.dfrs")
 
 
-def by_means(trace: FluidTrace, load: float) -> FluidTrace:
+def by_means(trace: TraceArrays, load: float) -> TraceArrays:
     """The trace scaled to a load that is computed from the mean run time and the mean number of tasks.
 
     In the model large jobs run longer, so that the mean of run time * tasks is larger than the product of the means,
@@ -108,7 +109,7 @@ def by_means(trace: FluidTrace, load: float) -> FluidTrace:
 
 
 @cache
-def _weeks(path: Path) -> tuple[FluidTrace, ...]:
+def _weeks(path: Path) -> tuple[TraceArrays, ...]:
     """The weeks of the log; a process that runs several of them reads it once."""
     return hpc2n.weeks(hpc2n.read_hpc2n(TraceFile.of(str(path))))
 
@@ -129,33 +130,32 @@ def run(instance: Instance) -> Found:
         BadInput: the instance is of HPC2N, and the log is missing.
     """
     trace, nodes = trace_of(instance)
-    none = np.zeros(len(trace), np.int64)
-    found = {name: outcome(trace, replay_batch(nodes, trace, name).end_s, none, none, none) for name in BATCH}
+    found = {name: outcome(replay_batch(nodes, trace, name)) for name in BATCH}
     for name, algorithm in FLUID.items():
-        fluid = replay_fluid(whole_nodes(nodes), trace, algorithm, period_s=PERIOD_S, penalty_s=int(instance[-1]))
-        found[name] = outcome(trace, fluid.end_s, fluid.preemptions, fluid.migrations, fluid.tasks_moved)
+        found[name] = outcome(
+            replay_fluid(whole_nodes(nodes), trace, algorithm, period_s=PERIOD_S, penalty_s=int(instance[-1]))
+        )
     return {"jobs": len(trace), "load": offered_load(trace, nodes), "algorithms": found}
 
 
-def outcome(
-    trace: FluidTrace, end_s: Floats, preemptions: Integers, migrations: Integers, tasks_moved: Integers
-) -> dict[str, float | int]:
-    """What the jobs' ends amount to, and how often each of them was preempted and migrated, and tasks left a node.
+def outcome(ran: TraceRun) -> dict[str, float | int]:
+    """What the jobs' ends amount to, and how often jobs were preempted and migrated, and tasks left a node.
 
     The makespan is from the first submit to the last end. Memory is in node memories: `memory_paused` is that of all
     tasks, once for each preemption; `memory_moved` that of the tasks that left a node in a migration, once.
     """
-    stretch = bounded_stretch(end_s - trace.submit_s, trace.run_s)
+    trace = ran.trace
+    stretch = bounded_stretch(ran.end_s - trace.submit_s, trace.run_s)
     memory = trace.memory / PARTS
     return {
         "max_stretch": float(stretch.max()),
         "mean_stretch": float(stretch.mean()),
-        "makespan_s": float(end_s.max() - trace.submit_s[0]),
-        "preemptions": int(preemptions.sum()),
-        "migrations": int(migrations.sum()),
-        "tasks_moved": int(tasks_moved.sum()),
-        "memory_paused": float((preemptions * trace.tasks * memory).sum()),
-        "memory_moved": float((tasks_moved * memory).sum()),
+        "makespan_s": float(ran.end_s.max() - trace.submit_s[0]),
+        "preemptions": int(ran.preemptions.sum()),
+        "migrations": int(ran.migrations.sum()),
+        "tasks_moved": int(ran.tasks_moved.sum()),
+        "memory_paused": float((ran.preemptions * trace.tasks * memory).sum()),
+        "memory_moved": float((ran.tasks_moved * memory).sum()),
     }
 
 

@@ -34,10 +34,11 @@ from slurm_sns.policies.rescheduling.parameters import (
 )
 from slurm_sns.sim.pages.judge import Quantity, percent_more
 from slurm_sns.sim.pages.running import Options, Piece
-from slurm_sns.sim.replay.pool_replay import PoolRun, replay_pools
+from slurm_sns.sim.replay.pool_replay import replay_pools
 from slurm_sns.sim.results.pool_results import period_metrics
+from slurm_sns.sim.run import Integers, TraceRun
+from slurm_sns.sim.trace import Flags, TraceArrays
 from slurm_sns.sim.traces.nodes_csv import TraceSite
-from slurm_sns.sim.traces.pool_trace import Flags, Integers, PoolTrace
 from slurm_sns.sim.workloads.idcp import LOW, Fortnight, burst_fortnight
 from slurm_sns.sim.workloads.idcp_parameters import DEFAULTS, IdcpParameters
 
@@ -175,7 +176,7 @@ def run(piece: Piece) -> Found:
         if name == variant.baseline
         else _ends_without(scale, seed, variant.baseline)
     )
-    period = period_metrics(site, trace, replayed, fortnight.end_s, warm_up_s=fortnight.begin_s)
+    period = period_metrics(site, replayed, fortnight.end_s, warm_up_s=fortnight.begin_s)
     begin, end = fortnight.begin_s * trace.ticks_per_s, fortnight.end_s * trace.ticks_per_s
     inside = trace.submit > begin
     completion = replayed.end - trace.submit
@@ -183,9 +184,9 @@ def run(piece: Piece) -> Found:
     return {
         "jobs": len(trace),
         "period": period,
-        "tails": _tails(trace, replayed, begin, end),
+        "tails": _tails(replayed, begin, end),
         "submitted_s": {of: _mean_s(trace, completion, jobs) for of, jobs in priority.items()},
-        "paired": _paired(trace, replayed, baseline, begin, end),
+        "paired": _paired(replayed, baseline, begin, end),
         "work_core_s": float((trace.run * trace.cores)[inside].sum()) / trace.ticks_per_s,
     }
 
@@ -215,15 +216,15 @@ def _ends_without(scale: float, seed: int, baseline: str) -> Ends:
     return Ends(replayed.end, replayed.first_suspended)
 
 
-def _mean_s(trace: PoolTrace, ticks: Integers, of: Flags) -> float | None:
+def _mean_s(trace: TraceArrays, ticks: Integers, of: Flags) -> float | None:
     return float(ticks[of].mean()) / trace.ticks_per_s if of.any() else None
 
 
-def _tails(trace: PoolTrace, replayed: PoolRun, begin: int, end: int) -> dict[str, list[float]]:
+def _tails(replayed: TraceRun, begin: int, end: int) -> dict[str, list[float]]:
     """Over the jobs that completed in the period; suspended ones were first suspended in it."""
     completed = (replayed.end > begin) & (replayed.end <= end)
     suspended = completed & (replayed.first_suspended > begin) & (replayed.first_suspended <= end)
-    seconds = (replayed.end - trace.submit) / trace.ticks_per_s
+    seconds = replayed.trace.seconds(replayed.end - replayed.trace.submit)
     longest = completed & (seconds >= np.quantile(seconds[completed], 1 - LONGEST))
     both = seconds[suspended & longest]
     return {
@@ -242,8 +243,9 @@ def tail(seconds: np.ndarray) -> list[float]:
     return found
 
 
-def _paired(trace: PoolTrace, replayed: PoolRun, baseline: Ends, begin: int, end: int) -> dict[str, float | int | None]:
+def _paired(replayed: TraceRun, baseline: Ends, begin: int, end: int) -> dict[str, float | int | None]:
     """The jobs whose first suspension without restarts is in the period, each followed to its end."""
+    trace = replayed.trace
     jobs = (baseline.first_suspended > begin) & (baseline.first_suspended <= end)
     earlier, later = replayed.end[jobs] < baseline.end[jobs], replayed.end[jobs] > baseline.end[jobs]
     return {

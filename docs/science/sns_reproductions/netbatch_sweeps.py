@@ -28,9 +28,10 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.pages.running import Options, keep
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.results.metrics import measure
+from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
+from slurm_sns.sim.traces.trace_builder import RecordBuilder
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs, generate
 from slurm_sns.sim.workloads.netbatch_pools import (
     AS_GENERATED,

@@ -12,7 +12,7 @@ from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
     from slurm_sns.policies.placement.node_arrays import NodeArrays
-    from slurm_sns.sim.traces.fluid_trace import FluidTrace
+    from slurm_sns.sim.trace import TraceArrays
     from slurm_sns.sim.traces.nodes_csv import TraceSite
 
 NETBATCH, LUBLIN, HPC2N, IDCP = "netbatch", "lublin", "hpc2n", "idcp"
@@ -215,7 +215,7 @@ def _idcp(*, scale: float, days: float | None, fortnight: bool, seed: int, out: 
     return Workload(pool_swf_lines(site, trace, [note]), site)
 
 
-def _fluid(trace: "FluidTrace", count: int, cores: int, gb: int) -> Workload:
+def _fluid(trace: "TraceArrays", count: int, cores: int, gb: int) -> Workload:
     """These jobs, on nodes that are all alike, with the names that simulations of fractions of a node give them."""
     from slurm_sns.model import Resources
     from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts

@@ -27,7 +27,7 @@ from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.sim.engine.event_loop import CycleRecord
 from slurm_sns.sim.engine.matching import Matcher, Simulation
 from slurm_sns.sim.progress.progress import PlacedRun, Progress
-from slurm_sns.sim.traces.trace_arrays import Trace
+from slurm_sns.sim.trace import Trace
 
 TEXT, AGE_LIMIT, FIRST_JOB, PROTOTYPE, SIMULATOR = "text", "age limit", "first job", "prototype", "simulator"
 #: The paper demands a "configurable age limit" without a value; six hours are ours.

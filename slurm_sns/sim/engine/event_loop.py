@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Alternative, Job, Seconds
 from slurm_sns.sim.progress.progress import PlacedRun
-from slurm_sns.sim.results.run import Cycles, TraceRun
-from slurm_sns.sim.traces.trace_arrays import Trace, TraceArrays, TraceJob
+from slurm_sns.sim.run import Cycles, TraceRun
+from slurm_sns.sim.trace import Trace, TraceArrays, TraceJob
 
 FINISH, SUBMIT, CYCLE = range(3)
 
@@ -43,8 +43,8 @@ class SimulationOutcome:
     placements: tuple[PlacedRun, ...]
     cycles: tuple[CycleRecord, ...]
 
-    def as_run(self, records: TraceArrays, members: Sequence[str] | None = None) -> TraceRun:
-        """The same as arrays; `records` are the trace, `members` the portfolio in its order; None: those that appear.
+    def as_run(self, trace: TraceArrays, members: Sequence[str] | None = None) -> TraceRun:
+        """The same as arrays, of this trace; `members` are the portfolio in its order; None: those that appear.
 
         Each alternative in which some job ran is a kind of its own: a policy may make alternatives as it goes.
         """
@@ -67,19 +67,19 @@ class SimulationOutcome:
         ]
         return TraceRun(
             replace(
-                records,
+                trace,
                 kind=np.array(kind, np.int32),
                 kinds=[(each.nodes, each.demand.cores, each.demand.memory_mb, "") for each in kinds],
                 given_choices=[(each,) for each in kinds],
-                run_s_in=None,
+                run_in=None,
             ),
             _moments([placed.start_s for placed in self.placements]),
             _moments([placed.end_s for placed in self.placements]),
-            np.zeros(len(kind), np.int8),
             np.array(place, np.int64),
-            np.concatenate([np.zeros(0, np.int32), *spread]).astype(np.int32),
-            Cycles(_moments([each.time_s for each in self.cycles]), *np.array(rows, np.int64).reshape(-1, 4).T),
-            members,
+            spread=np.concatenate([np.zeros(0, np.int32), *spread]).astype(np.int32),
+            choice=np.zeros(len(kind), np.int8),
+            cycles=Cycles(_moments([each.time_s for each in self.cycles]), *np.array(rows, np.int64).reshape(-1, 4).T),
+            members=members,
         )
 
 

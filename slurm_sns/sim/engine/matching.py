@@ -15,7 +15,7 @@ from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
 from slurm_sns.policies.placement.pass_record import Schedule
 from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
 from slurm_sns.sim.progress.progress import Fixed, PlacedRun, Progress
-from slurm_sns.sim.traces.trace_arrays import Trace
+from slurm_sns.sim.trace import Trace
 
 
 class Matcher(Protocol):

@@ -49,7 +49,7 @@ from slurm_sns.policies.baselines.expected_times import expected_run_s
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
 from slurm_sns.sim.progress.progress import PlacedRun
-from slurm_sns.sim.traces.trace_arrays import Trace
+from slurm_sns.sim.trace import Trace
 
 #: After so many cycles in a row without an action and without a job that runs, a policy is no longer woken: what it
 #: waits for never comes.

@@ -30,8 +30,8 @@ from slurm_sns.policies.spread_n_share.exploration import Exploration, Explorati
 from slurm_sns.policies.spread_n_share.learning import Key, LearnableJob, Learning
 from slurm_sns.sim.engine.matching import Matcher
 from slurm_sns.sim.progress.progress import PlacedRun, Progress
+from slurm_sns.sim.trace import half_up
 from slurm_sns.sim.traces.program_trace import ProgramJob
-from slurm_sns.sim.traces.trace_arrays import half_up
 
 #: The share by which changing ways makes a run longer (section 5.1).
 SAMPLING_COSTS = 0.19

@@ -14,7 +14,7 @@ from slurm_sns.model import Alternative, Job
 from slurm_sns.policies.profile import Run
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.policies.spread_n_share.scales import predicted_slowdown
-from slurm_sns.sim.traces.trace_arrays import SHORTEST_RUN_S, half_up
+from slurm_sns.sim.trace import SHORTEST_RUN_S, half_up
 
 #: The runs of a program at a job's process count, by scale; empty or missing for a job without profile.
 Runs = Mapping[int, Run]

@@ -13,7 +13,7 @@ from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
 from slurm_sns.sim.progress.authors_model import AuthorsModel
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
 from slurm_sns.sim.progress.progress import PlacedRun
-from slurm_sns.sim.traces.trace_arrays import SHORTEST_RUN_S, half_up
+from slurm_sns.sim.trace import SHORTEST_RUN_S, half_up
 
 
 @dataclass(slots=True)

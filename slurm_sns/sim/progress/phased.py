@@ -23,7 +23,7 @@ from slurm_sns.policies.profile import Run
 from slurm_sns.sim.progress.authors_model import AuthorsModel
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
 from slurm_sns.sim.progress.progress import PlacedRun
-from slurm_sns.sim.traces.trace_arrays import SHORTEST_RUN_S, half_up
+from slurm_sns.sim.trace import SHORTEST_RUN_S, half_up
 
 SLOT_S = 5
 #: A phase keeps at least this share of the best IPC, whatever it loses by fewer ways.

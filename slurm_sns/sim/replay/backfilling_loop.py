@@ -73,8 +73,8 @@ from slurm_sns.sim.replay.compiled_loop import (
     put_down,
     reach_next,
 )
-from slurm_sns.sim.results.run import Cycles
-from slurm_sns.sim.traces.trace_arrays import TraceArrays
+from slurm_sns.sim.run import Cycles
+from slurm_sns.sim.trace import TraceArrays
 
 #: The algorithms. EASY_EXTRA_NODES starts no job only because it ends before the head job starts.
 FCFS, EASY, EASY_EXTRA_NODES = range(3)
@@ -117,13 +117,13 @@ class Backfilling(NamedTuple):
     coming: Releases  #: what the running jobs will give back; scratch
 
 
-def backfilling_for(cluster: Cluster, records: TraceArrays, algorithm: int) -> Backfilling:
+def backfilling_for(cluster: Cluster, trace: TraceArrays, algorithm: int) -> Backfilling:
     """The working memory of the pass before anything has happened."""
     problem = cluster.bench.node_state.problem
-    count, (resources, nodes) = len(records), problem.nodes.capacity.shape
+    count, (resources, nodes) = len(trace), problem.nodes.capacity.shape
     most_running = min(count, int(problem.nodes.capacity[CORES].sum()))  # each has a core on each of its nodes
     most_parts = min(count + len(cluster.jobs.spread), int(problem.nodes.capacity[CORES].sum()))
-    run_s = records.expected_s.astype(np.float64)
+    run_s = trace.expected.astype(np.float64)
     run_s[run_s <= 0] = inf
     shadow, beside = node_state_for(problem), node_state_for(problem)
     open_all(shadow)
@@ -133,7 +133,7 @@ def backfilling_for(cluster: Cluster, records: TraceArrays, algorithm: int) -> B
     return Backfilling(
         Expected(
             run_s=run_s,
-            slowdown=np.array([each.slowdown for of_kind in records.choices for each in of_kind], np.float64),
+            slowdown=np.array([each.slowdown for of_kind in trace.choices for each in of_kind], np.float64),
             end_s=np.empty(count, np.float64),
             running=np.empty(most_running, np.int64),
             number=np.zeros(1, np.int64),

@@ -31,7 +31,7 @@ from slurm_sns.policies.placement.kernel_arrays import (
 )
 from slurm_sns.policies.placement.node_state_kernel import touch
 from slurm_sns.policies.placement.portfolio_kernel import compete
-from slurm_sns.sim.results.run import Cycles
+from slurm_sns.sim.run import Cycles
 
 #: Later than everything.
 NEVER = 1 << 62

@@ -5,7 +5,6 @@ The result is that of the event engine (`sim/engine/planned`) under the policy, 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +13,9 @@ from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.policies.baselines.compact import compact_exclusive
 from slurm_sns.policies.dfrs.algorithms import Algorithm
 from slurm_sns.policies.dfrs.fluid_arrays import (
-    Flags,
     Floats,
     FluidCluster,
     Integers,
-    Places,
     Scale,
     cluster_of,
     job_needs,
@@ -39,9 +36,9 @@ from slurm_sns.sim.replay.fluid_loop import (
     replay_some,
 )
 from slurm_sns.sim.replay.trace_replay import replay_in_order
-from slurm_sns.sim.results.run import TraceRun
-from slurm_sns.sim.traces.fluid_trace import FluidTrace, can_run, on_whole_nodes, whole_nodes
-from slurm_sns.sim.traces.trace_arrays import TOO_LARGE
+from slurm_sns.sim.run import TraceRun
+from slurm_sns.sim.trace import TOO_LARGE, TraceArrays
+from slurm_sns.sim.traces.fluid_trace import can_run, on_whole_nodes, whole_nodes
 
 #: Moments between two reports of progress: a fraction of a second, mostly.
 PART = 1000
@@ -53,30 +50,6 @@ MOST_RUNS = 100_000_000
 
 #: The batch baselines; `easy-extra-nodes-only` is EASY as in the program of the DFRS paper's authors (vcsim).
 BATCH = {"fcfs": FCFS, "easy": EASY, "easy-extra-nodes-only": EASY_EXTRA_NODES}
-
-
-class FluidRun(NamedTuple):
-    """Of each job, in the trace's order: its first start and its end in seconds, and what it went through.
-
-    `preemptions`: it ran before an instant and not after it; `migrations`: it ran before and after on other nodes;
-    `tasks_moved`: its tasks that left a node in migrations; `killed`: its time limit ended it; `wall_s`: how long it
-    had nodes. `places` are the nodes of all tasks at the end, job by job. `used_cpu` and `used_memory` are what jobs
-    held from the first submit to the last, in units of the nodes' capacity times seconds. `instants` is the number of
-    decisions, `instants_with_waiting` of those after which a job had no nodes.
-    """
-
-    start_s: Floats
-    end_s: Floats
-    preemptions: Integers
-    migrations: Integers
-    tasks_moved: Integers
-    killed: Flags
-    wall_s: Floats
-    places: Places
-    used_cpu: float
-    used_memory: float
-    instants: int
-    instants_with_waiting: int
 
 
 @dataclass(frozen=True)
@@ -94,14 +67,14 @@ class SiteVariant:
 
 def replay_fluid(
     node_arrays: NodeArrays,
-    trace: FluidTrace,
+    trace: TraceArrays,
     algorithm: Algorithm,
     *,
     period_s: float = 600,
     penalty_s: float = 0,
     variant: SiteVariant | None = None,
     progress: Callable[[int], None] = lambda _submitted: None,
-) -> FluidRun:
+) -> TraceRun:
     """Replay the trace; periodic runs are at the multiples of `period_s`, a resume or a move costs `penalty_s`.
 
     `progress` is called from time to time with the number of jobs that have been submitted.
@@ -137,23 +110,26 @@ def replay_fluid(
     left = int((times.end_ns >= LAST_NS).sum())
     if left:
         raise BadInput(f"{left} jobs would not end in {LAST_NS // NANOSECONDS:.1e} s; valid: shorter run times")
-    return FluidRun(
+    places = cluster.states.places
+    first = np.cumsum(trace.tasks) - trace.tasks
+    return TraceRun(
+        trace,
         times.start_ns / NANOSECONDS,
         times.end_ns / NANOSECONDS,
-        counts.preemptions,
-        counts.migrations,
-        counts.tasks_moved,
-        counts.killed,
-        replay.pace.wall_s,
-        cluster.states.places,
-        float(counts.used[0]) / scale.cpu,
-        float(counts.used[1]) / scale.memory,
-        *counts.instants.tolist(),
+        np.where(trace.tasks > 1, first, places[first]),
+        spread=places,
+        preemptions=counts.preemptions,
+        migrations=counts.migrations,
+        tasks_moved=counts.tasks_moved,
+        killed=counts.killed,
+        wall_s=replay.pace.wall_s,
+        used=(float(counts.used[0]) / scale.cpu, float(counts.used[1]) / scale.memory),
+        instants=tuple(counts.instants.tolist()),
     )
 
 
 def replay_batch(
-    nodes: int, trace: FluidTrace, algorithm: str, *, expected_run_s: NDArray[np.float64] | None = None
+    nodes: int, trace: TraceArrays, algorithm: str, *, expected_run_s: NDArray[np.float64] | None = None
 ) -> TraceRun:
     """Replay the trace, in whole seconds, under one of `BATCH` on this many nodes: each task has a whole node.
 
@@ -174,12 +150,14 @@ def replay_batch(
             f"valid: at most {nodes} tasks, times in whole seconds"
         )
     node_arrays = whole_nodes(nodes)
-    records = replace(on_whole_nodes(trace, node_arrays), limit_s=expected_run_s)
+    batch = on_whole_nodes(trace, node_arrays)
+    if expected_run_s is not None:
+        batch = replace(batch, limit=expected_run_s)
     rules = replace(compact_exclusive().rules, queue_depth=len(trace))
-    return replay_in_order(node_arrays, records, rules, BATCH[algorithm], interval_s=1)
+    return replay_in_order(node_arrays, batch, rules, BATCH[algorithm], interval_s=1)
 
 
-def _cluster(node_arrays: NodeArrays, trace: FluidTrace) -> tuple[FluidCluster, Scale]:
+def _cluster(node_arrays: NodeArrays, trace: TraceArrays) -> tuple[FluidCluster, Scale]:
     """The nodes and jobs in common units, before any job has nodes."""
     cpu, memory = node_arrays.capacity[CORES].tolist(), node_arrays.capacity[MEMORY].tolist()
     scale = Scale.of(cpu, memory)
@@ -187,14 +165,14 @@ def _cluster(node_arrays: NodeArrays, trace: FluidTrace) -> tuple[FluidCluster, 
     needs = job_needs(
         trace.submit_s.astype(np.float64),
         trace.tasks.astype(np.int64),
-        trace.cpu.astype(np.float64) * scale.cpu,
+        trace.cores.astype(np.float64) * scale.cpu,
         trace.memory.astype(np.float64) * scale.memory,
     )
     return cluster_of(capacity, needs), scale
 
 
 def _replay(
-    cluster: FluidCluster, trace: FluidTrace, period_s: float, penalty_s: float, variant: SiteVariant
+    cluster: FluidCluster, trace: TraceArrays, period_s: float, penalty_s: float, variant: SiteVariant
 ) -> FluidReplay:
     """The replay before anything has happened."""
     count = len(trace)

@@ -37,8 +37,8 @@ from slurm_sns.sim.replay.compiled_loop import (
     reach_next,
 )
 from slurm_sns.sim.replay.trace_replay import cluster_of, to_the_end
-from slurm_sns.sim.results.run import Cycles, TraceRun
-from slurm_sns.sim.traces.trace_arrays import TraceArrays
+from slurm_sns.sim.run import Cycles, TraceRun
+from slurm_sns.sim.trace import TraceArrays
 
 #: The parts of `Ahead.rules`: whether the true next jobs are known, whether matches are summed, and the window.
 KNOWN, SUM, WINDOW_S = range(3)
@@ -88,7 +88,7 @@ class Ahead(NamedTuple):
 
 def replay_ahead(
     node_arrays: NodeArrays,
-    records: TraceArrays,
+    trace: TraceArrays,
     rules: Rules,
     lookahead: Lookahead,
     *,
@@ -99,22 +99,20 @@ def replay_ahead(
     Raises:
         BadInput: the trace has several projects.
     """
-    if len(records.projects) > 1:
-        raise BadInput(f"{len(records.projects)} projects; valid with lookahead: one")
-    cluster = cluster_of(node_arrays, records, rules, {})
+    if len(trace.projects) > 1:
+        raise BadInput(f"{len(trace.projects)} projects; valid with lookahead: one")
+    cluster = cluster_of(node_arrays, trace, rules, {})
     bench = cluster.bench
-    entries = min(rules.queue_depth, len(records))
+    entries = min(rules.queue_depth, len(trace))
     ahead = Ahead(
         bench=bench._replace(
             turns=turns_for(1, entries),
             matches=(room_for_matches(entries, len(bench.matches[0].node)), room_for_matches(0, 0)),
         ),
-        withholds=np.zeros(len(records), np.bool_),
+        withholds=np.zeros(len(trace), np.bool_),
         rules=np.array([lookahead.arrivals, lookahead.counting, lookahead.window_s], np.int64),
     )
-    return to_the_end(
-        records, cluster, rules.portfolio, lambda cycles: advance_ahead(cluster, ahead, cycles, interval_s)
-    )
+    return to_the_end(trace, cluster, rules.portfolio, lambda cycles: advance_ahead(cluster, ahead, cycles, interval_s))
 
 
 @entry_point

@@ -5,7 +5,7 @@ Source: Cost-based dynamic job rescheduling (2010), section 4.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +40,9 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
     Samples,
 )
 from slurm_sns.sim.replay.pool_loop import DONE, MORE, TOO_LATE, replay_some
+from slurm_sns.sim.run import Details, Integers, TraceRun, Visits
+from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.nodes_csv import TraceSite
-from slurm_sns.sim.traces.pool_trace import PoolTrace
-
-Integers = NDArray[np.integer]
 
 #: Instants between two reports of progress: a fraction of a second.
 PART = 200_000
@@ -56,64 +55,15 @@ MOST_QUEUES = 50_000_000
 MOST_JOB_TICKS = 1 << 62
 
 
-class Visits(NamedTuple):
-    """By visit, job by job in the trace's order, and in the order of its visits; times in ticks.
-
-    `start` and `node` are -1 for a visit that ended in the queue.
-    """
-
-    job: Integers
-    pool: Integers
-    joined: Integers
-    start: Integers
-    node: Integers
-    suspended: Integers
-    ran: Integers
-
-
-class Details(NamedTuple):
-    """What happened, row by row; see `Logs` of module pool_arrays. Empty unless it was asked for."""
-
-    suspensions: Integers
-    decisions: Integers
-    terms: Integers
-
-
-class PoolRun(NamedTuple):
-    """By job, in the trace's order; times are in ticks, nodes and pools are places in the site's lists.
-
-    `end`, `node` and `pool` are of its completion, `start` is that of its last attempt. `waited` is in all queues,
-    `suspended` over its life. `wasted` is the run of all attempts but the last. `first_suspended` is -1 for a job that
-    never was. `cores_used` and `suspended_jobs` are samples after the events of minute 0, 1, ... `visits` makes the
-    columns of all visits, which take much memory.
-    """
-
-    end: Integers
-    node: Integers
-    pool: Integers
-    first_start: Integers
-    start: Integers
-    waited: Integers
-    suspended: Integers
-    suspensions: Integers
-    restarts: Integers
-    wasted: Integers
-    first_suspended: Integers
-    visits: Callable[[], Visits]
-    cores_used: Integers
-    suspended_jobs: Integers
-    details: Details
-
-
 def replay_pools(
     site: TraceSite,
-    trace: PoolTrace,
+    trace: TraceArrays,
     parameters: ReschedulingParameters,
     *,
     sample_until_s: int = 0,
     details: int = 0,
     progress: Callable[[int], None] = lambda _ended: None,
-) -> PoolRun:
+) -> TraceRun:
     """Replay the trace. `details` is how many rows of each log of details are kept.
 
     `progress` is called from time to time with the number of jobs that have ended.
@@ -141,7 +91,7 @@ def replay_pools(
         room *= GROWTH
 
 
-def _require_ended(trace: PoolTrace, working: PoolSite) -> None:
+def _require_ended(trace: TraceArrays, working: PoolSite) -> None:
     waiting = np.flatnonzero(working.lives.state != ENDED)
     if len(waiting):
         raise BadInput(
@@ -150,7 +100,7 @@ def _require_ended(trace: PoolTrace, working: PoolSite) -> None:
         )
 
 
-def _rules(parameters: ReschedulingParameters, trace: PoolTrace) -> PoolRules:
+def _rules(parameters: ReschedulingParameters, trace: TraceArrays) -> PoolRules:
     key = HEURISTICS[parameters.heuristic]
     weights = (*key.free[:2], *key.configured[:2])
     return PoolRules(
@@ -173,10 +123,11 @@ def _rules(parameters: ReschedulingParameters, trace: PoolTrace) -> PoolRules:
     )
 
 
-def _working(site: TraceSite, trace: PoolTrace, rules: PoolRules, room: int, details: int) -> PoolSite:
+def _working(site: TraceSite, trace: TraceArrays, rules: PoolRules, room: int, details: int) -> PoolSite:
     """The site before anything has happened, with room for so many earlier visits."""
     count, by_recent_runs = len(trace), rules.by_recent_runs
     checks = 2 * count + room if rules.check_every else 1
+    expected = np.where(trace.limit > 0, trace.limit, NOBODY) if by_recent_runs else trace.run
     order = np.argsort(site.pool_of, kind="stable")
     pools = len(site.pools)
     kinds, kind = _kinds(site, trace, order)
@@ -192,7 +143,7 @@ def _working(site: TraceSite, trace: PoolTrace, rules: PoolRules, room: int, det
         PoolJobs(
             trace.submit.astype(np.int64, copy=False),
             trace.run.astype(np.int64, copy=False),
-            (trace.limit if by_recent_runs else trace.run).astype(np.int64, copy=False),
+            expected.astype(np.int64, copy=False),
             kind,
             trace.pool.astype(np.int32, copy=False),
             trace.allowed.astype(np.int32, copy=False),
@@ -221,21 +172,21 @@ def _working(site: TraceSite, trace: PoolTrace, rules: PoolRules, room: int, det
     )
 
 
-def _kinds(site: TraceSite, trace: PoolTrace, order: NDArray[np.intp]) -> tuple[PoolJobKinds, NDArray[np.int32]]:
+def _kinds(site: TraceSite, trace: TraceArrays, order: NDArray[np.intp]) -> tuple[PoolJobKinds, NDArray[np.int32]]:
     """The kinds of jobs, and each job's kind."""
     _, level = np.unique(trace.priority, return_inverse=True)
-    _, memory = np.unique(trace.memory_mb, return_inverse=True)
+    _, memory = np.unique(trace.memory, return_inverse=True)
     _, cores = np.unique(trace.cores, return_inverse=True)
     code = (level.astype(np.int64) * (memory.max() + 1) + memory) * (cores.max() + 1) + cores
     _, first, kind = np.unique(code, return_index=True, return_inverse=True)
     capacity, pool_of = site.nodes.capacity[:, order], site.pool_of[order]
     fits = np.zeros((len(first), len(site.pools)), np.bool_)
-    needs = np.stack([trace.cores[first], trace.memory_mb[first]])
+    needs = np.stack([trace.cores[first], trace.memory[first]])
     for pool in range(len(site.pools)):
         for size in np.unique(capacity[: MEMORY + 1, pool_of == pool], axis=1).T:
             fits[:, pool] |= (needs[0] <= size[CORES]) & (needs[1] <= size[MEMORY])
     of_level, of_cores, of_memory = (
-        np.ascontiguousarray(each[first], np.int64) for each in (level, trace.cores, trace.memory_mb)
+        np.ascontiguousarray(each[first], np.int64) for each in (level, trace.cores, trace.memory)
     )
     return PoolJobKinds(of_level, of_cores, of_memory, fits), kind.astype(np.int32)
 
@@ -275,32 +226,33 @@ def _nobody(shape: int | tuple[int, ...]) -> NDArray[np.int64]:
     return np.full(shape, NOBODY, np.int64)
 
 
-def _programs(trace: PoolTrace, *, by_recent_runs: bool) -> ProgramRuns:
+def _programs(trace: TraceArrays, *, by_recent_runs: bool) -> ProgramRuns:
     programs, jobs = (max(len(trace.programs), 1), len(trace)) if by_recent_runs else (1, 1)
     of = trace.program.astype(np.int32, copy=False) if by_recent_runs else np.full(1, NOBODY, np.int32)
     sums = np.zeros(programs, np.int64), np.zeros(programs, np.int64)
     return ProgramRuns(_nobody(programs), _nobody(programs), *sums, of, np.full(jobs, NOBODY, np.int32))
 
 
-def _run(site: TraceSite, trace: PoolTrace, working: PoolSite, samples: Integers) -> PoolRun:
+def _run(site: TraceSite, trace: TraceArrays, working: PoolSite, samples: Integers) -> TraceRun:
     lives, counters, logs = working.lives, working.counters, working.logs
     order = np.argsort(site.pool_of, kind="stable")
-    return PoolRun(
+    return TraceRun(
+        trace,
+        lives.start,
         lives.end,
         order[lives.node],
-        lives.pool,
-        lives.first_start,
-        lives.start,
-        lives.end - trace.submit - lives.all_suspended - trace.run - lives.wasted,
-        lives.all_suspended,
-        lives.suspensions,
-        lives.moves,
-        lives.wasted,
-        lives.first_suspended,
-        partial(_visits, trace, working, order),
-        samples[0],
-        samples[1],
-        Details(
+        pool=lives.pool,
+        first_start=lives.first_start,
+        waited=lives.end - trace.submit - lives.all_suspended - trace.run - lives.wasted,
+        suspended=lives.all_suspended,
+        suspensions=lives.suspensions,
+        restarts=lives.moves,
+        wasted=lives.wasted,
+        first_suspended=lives.first_suspended,
+        cores_used=samples[0],
+        suspended_jobs=samples[1],
+        visits=partial(_visits, trace, working, order),
+        details=Details(
             logs.suspensions[: counters[SUSPENSIONS]],
             logs.decisions[: counters[DECISIONS]],
             logs.terms[: counters[TERMS]],
@@ -308,7 +260,7 @@ def _run(site: TraceSite, trace: PoolTrace, working: PoolSite, samples: Integers
     )
 
 
-def _visits(trace: PoolTrace, working: PoolSite, order: NDArray[np.intp]) -> Visits:
+def _visits(trace: TraceArrays, working: PoolSite, order: NDArray[np.intp]) -> Visits:
     """All visits: the earlier ones are in the log, the last one of each job is in its life."""
     lives, log = working.lives, working.logs.visits[: working.counters[VISITS]]
     jobs = np.arange(len(trace))

@@ -46,8 +46,8 @@ from slurm_sns.sim.replay.compiled_loop import (
     advance,
     room_for_cycles,
 )
-from slurm_sns.sim.results.run import Cycles, TraceRun
-from slurm_sns.sim.traces.trace_arrays import TraceArrays
+from slurm_sns.sim.run import Cycles, TraceRun
+from slurm_sns.sim.trace import TraceArrays
 
 #: `progress` is called after so many cycles.
 CYCLES_AT_A_TIME = 512
@@ -55,7 +55,7 @@ CYCLES_AT_A_TIME = 512
 
 def replay(
     node_arrays: NodeArrays,
-    records: TraceArrays,
+    trace: TraceArrays,
     rules: Rules,
     *,
     interval_s: int,
@@ -72,18 +72,18 @@ def replay(
     """
     cluster = cluster_of(
         node_arrays,
-        records,
+        trace,
         rules,
         shares or {},
         age_limit_s=age_limit_s,
         only_cores_and_memory=only_cores_and_memory,
     )
-    return to_the_end(records, cluster, rules.portfolio, lambda cycles: advance(cluster, cycles, interval_s), progress)
+    return to_the_end(trace, cluster, rules.portfolio, lambda cycles: advance(cluster, cycles, interval_s), progress)
 
 
 def replay_in_order(
     node_arrays: NodeArrays,
-    records: TraceArrays,
+    trace: TraceArrays,
     rules: Rules,
     algorithm: int,
     *,
@@ -92,15 +92,15 @@ def replay_in_order(
     progress: Callable[[int], None] = lambda _started: None,
 ) -> TraceRun:
     """The same under FCFS, EASY or EASY_EXTRA_NODES, which place a job as the only member of the portfolio does."""
-    cluster = cluster_of(node_arrays, records, rules, shares or {})
-    backfilling = backfilling_for(cluster, records, algorithm)
+    cluster = cluster_of(node_arrays, trace, rules, shares or {})
+    backfilling = backfilling_for(cluster, trace, algorithm)
     return to_the_end(
-        records, cluster, (), lambda cycles: advance_in_order(cluster, backfilling, cycles, interval_s), progress
+        trace, cluster, (), lambda cycles: advance_in_order(cluster, backfilling, cycles, interval_s), progress
     )
 
 
 def to_the_end(
-    records: TraceArrays,
+    trace: TraceArrays,
     cluster: Cluster,
     members: Sequence[str],
     step: Callable[[Cycles], bool],
@@ -120,18 +120,27 @@ def to_the_end(
         going_on = step(cycles)
         parts.append(Cycles(*(column[: cluster.state[CYCLES]] for column in cycles)))
         progress(int(cluster.state[STARTED]))
-    waiting = len(records) - int(cluster.state[STARTED])
+    waiting = len(trace) - int(cluster.state[STARTED])
     if waiting:
         raise SnsError(f"the simulation ended with {waiting} jobs that never started; this is a defect")
-    jobs, by_choice = cluster.jobs, records.run_s_by_choice
-    run_s = by_choice[0] if len(by_choice) == 1 else by_choice[jobs.choice, np.arange(len(records))]
+    jobs, by_choice = cluster.jobs, trace.run_by_choice
+    run_s = by_choice[0] if len(by_choice) == 1 else by_choice[jobs.choice, np.arange(len(trace))]
     cycles = Cycles(*map(np.concatenate, zip(*parts, strict=True)))
-    return TraceRun(records, jobs.start_s, jobs.start_s + run_s, jobs.choice, jobs.place, jobs.spread, cycles, members)
+    return TraceRun(
+        trace,
+        jobs.start_s,
+        jobs.start_s + run_s,
+        jobs.place,
+        spread=jobs.spread,
+        choice=jobs.choice,
+        cycles=cycles,
+        members=members,
+    )
 
 
 def cluster_of(
     node_arrays: NodeArrays,
-    records: TraceArrays,
+    trace: TraceArrays,
     rules: Rules,
     shares: Mapping[str, float],
     *,
@@ -139,20 +148,20 @@ def cluster_of(
     only_cores_and_memory: bool = False,
 ) -> Cluster:
     """The cluster before anything has happened."""
-    problem = problem_of(rules.unshared(node_arrays), records, rules, only_cores_and_memory=only_cores_and_memory)
-    count, projects = len(records), len(records.projects)
+    problem = problem_of(rules.unshared(node_arrays), trace, rules, only_cores_and_memory=only_cores_and_memory)
+    count, projects = len(trace), len(trace.projects)
     bench = bench_for(problem, count, projects, largest_number_of_takes(problem.nodes.capacity, problem.alternatives))
     open_all(bench.node_state)
-    share = np.array([[shares.get(project, 1.0)] for project in records.projects])
+    share = np.array([[shares.get(project, 1.0)] for project in trace.projects])
     total = np.array([[node_arrays.total.cores, node_arrays.total.memory_mb]], dtype=np.float64)
     # Moments that are no whole seconds cannot be compared as integers; the trace is in their order.
-    order = records.submit_s if records.submit_s.dtype == np.int64 else np.arange(count)
+    order = trace.submit if trace.submit.dtype == np.int64 else np.arange(count)
     queue = Queue(
         over_aged=np.zeros(0, np.int64),
         head=np.full(projects, NOBODY, np.int64),
         following=np.empty(count, np.int32),
-        kind=records.kind,
-        project=records.project,
+        kind=trace.kind,
+        project=trace.project,
         order=order,
         whole=total * share,
         used=np.zeros((projects, 2), np.int64),
@@ -162,13 +171,13 @@ def cluster_of(
     state[AGAIN_S] = NEVER
     state[AGE_LIMIT_S] = NEVER if age_limit_s is None else age_limit_s
     state[WITHHOLD_LIMIT_S] = NEVER if rules.withhold_limit_s is None else rules.withhold_limit_s
-    profiled = [has_profile(each) for each in records.choices] if problem.limits.for_profiled.any() else []
+    profiled = [has_profile(each) for each in trace.choices] if problem.limits.for_profiled.any() else []
     return Cluster(
         bench=bench,
         queue=queue,
         tail=np.full(projects, NOBODY, np.int64),
         aged=np.empty(0 if age_limit_s is None else count, np.int64),
-        jobs=_jobs(records, problem),
+        jobs=_jobs(trace, problem),
         profiled=np.array(profiled, np.bool_),
         running=np.full(BUCKETS, NOBODY, np.int32),
         state=state,
@@ -176,20 +185,20 @@ def cluster_of(
 
 
 def problem_of(
-    node_arrays: NodeArrays, records: TraceArrays, rules: Rules, *, only_cores_and_memory: bool = False
+    node_arrays: NodeArrays, trace: TraceArrays, rules: Rules, *, only_cores_and_memory: bool = False
 ) -> Problem:
     """The tables of the kernel. Where no job demands more than cores and memory they have no other resources."""
-    choices = [each for of_kind in records.choices for each in of_kind]
-    first = np.zeros(len(records.kinds) + 1, np.int64)
-    np.cumsum([len(each) for each in records.choices], out=first[1:])
+    choices = [each for of_kind in trace.choices for each in of_kind]
+    first = np.zeros(len(trace.kinds) + 1, np.int64)
+    np.cumsum([len(each) for each in trace.choices], out=first[1:])
     demand = np.array([each.demand for each in choices], np.int64)
     rows = slice(None) if demand[:, MEMORY + 1 :].any() else slice(MEMORY + 1)
     numbers: dict[frozenset[str] | None, int] = {None: NOBODY}
-    sets = [numbers.setdefault(each, len(numbers) - 1) for each in records.allowed or [None] * len(records.kinds)]
+    sets = [numbers.setdefault(each, len(numbers) - 1) for each in trace.allowed_nodes or [None] * len(trace.kinds)]
     masks = [node_arrays.allows(each) for each in numbers if each is not None]
     columns = [
         (each.nodes, each.exclusive, allowed)
-        for of_kind, allowed in zip(records.choices, sets, strict=True)
+        for of_kind, allowed in zip(trace.choices, sets, strict=True)
         for each in of_kind
     ]
     distinct, alternative = np.unique(np.hstack([np.array(columns, np.int64), demand]), axis=0, return_inverse=True)
@@ -209,7 +218,7 @@ def problem_of(
     )
     gain, cost, by_use = (
         np.concatenate(column).astype(np.int64)
-        for column in zip(*(worth_of(each, node_arrays, rules) for each in records.choices), strict=True)
+        for column in zip(*(worth_of(each, node_arrays, rules) for each in trace.choices), strict=True)
     )
     kinds = JobKinds(
         first=first,
@@ -217,7 +226,7 @@ def problem_of(
         gain=gain,
         cost=cost,
         by_use=by_use + np.repeat(first[:-1], np.diff(first)),
-        own=np.array([ROWS.get(own, NOBODY) for *_, own in records.kinds], np.int64),
+        own=np.array([ROWS.get(own, NOBODY) for *_, own in trace.kinds], np.int64),
     )
     capacity = np.ascontiguousarray(node_arrays.capacity[rows])
     scores = kernel_table(rules.beta)
@@ -231,17 +240,17 @@ def problem_of(
     )
 
 
-def _jobs(records: TraceArrays, problem: Problem) -> Jobs:
+def _jobs(trace: TraceArrays, problem: Problem) -> Jobs:
     """The jobs before any has started; jobs on several nodes have their places in `spread`."""
-    count, kinds = len(records), problem.kinds
+    count, kinds = len(trace), problem.kinds
     most_nodes = np.maximum.reduceat(problem.alternatives.nodes[kinds.alternative], kinds.first[:-1])
-    nodes = most_nodes[records.kind]
+    nodes = most_nodes[trace.kind]
     several = np.where(nodes > 1, nodes, 0)
     ends = np.cumsum(several)
     links = np.empty(count, np.int32)
     return Jobs(
-        submit_s=records.submit_s,
-        run_s=records.run_s_by_choice,
+        submit_s=trace.submit,
+        run_s=trace.run_by_choice,
         start_s=np.full(count, NEVER, np.int64),
         choice=np.zeros(count, np.int8),
         place=ends - several,
@@ -255,15 +264,15 @@ def _jobs(records: TraceArrays, problem: Problem) -> Jobs:
 
 
 def matched_on_empty_nodes(
-    node_arrays: NodeArrays, records: TraceArrays, rules: Rules, ends: NDArray[np.int64]
+    node_arrays: NodeArrays, trace: TraceArrays, rules: Rules, ends: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """How many jobs of each group each member of the portfolio matches in one cycle, shape (groups, members).
 
-    Group g holds the jobs `ends[g - 1]` to `ends[g]` of the records (the first begins at 0), all of them waiting; what
+    Group g holds the jobs `ends[g - 1]` to `ends[g]` of the trace (the first begins at 0), all of them waiting; what
     one group takes is free again for the next. Projects are ignored.
     """
-    problem = problem_of(node_arrays, records, rules)
-    count = len(records)
+    problem = problem_of(node_arrays, trace, rules)
+    count = len(trace)
     largest = int(np.diff(ends, prepend=0).max())
     takes = largest_number_of_takes(node_arrays.capacity, problem.alternatives)
     bench = bench_for(problem, largest, 1, takes)
@@ -274,22 +283,22 @@ def matched_on_empty_nodes(
     begin = 0
     for group, end in enumerate(ends.tolist()):
         if end > begin:
-            schedule(bench, free, _queue(records, following, begin), True)
+            schedule(bench, free, _queue(trace, following, begin), True)
             matched[group] = bench.matched
         begin = end
     return matched
 
 
-def _queue(records: TraceArrays, following: NDArray[np.int32], first: int) -> Queue:
+def _queue(trace: TraceArrays, following: NDArray[np.int32], first: int) -> Queue:
     """The jobs that follow `first`, as the queue of one project."""
-    count = len(records)
+    count = len(trace)
     return Queue(
         over_aged=np.zeros(0, np.int64),
         head=np.array([first], np.int64),
         following=following,
-        kind=records.kind,
-        project=np.zeros(count, np.int32) if len(records.projects) > 1 else records.project,
-        order=records.submit_s,
+        kind=trace.kind,
+        project=np.zeros(count, np.int32) if len(trace.projects) > 1 else trace.project,
+        order=trace.submit,
         whole=np.ones((1, 2)),
         used=np.zeros((1, 2), np.int64),
         withholds=np.ones(count, np.bool_),

@@ -9,41 +9,31 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), sections II-B (boun
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
-from slurm_sns.sim.replay.fluid_replay import FluidRun
-from slurm_sns.sim.results.metrics import Metrics, Timings, bounded_stretch, inside, metrics_of
+from slurm_sns.sim.results.metrics import Column, Metrics, bounded_stretch, metrics_of
 from slurm_sns.sim.results.result_files import JOBS_HEADER, decimal, gigabytes
-from slurm_sns.sim.traces.fluid_trace import FluidTrace
+from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 
 FLUID_JOBS_HEADER = f"{JOBS_HEADER.rstrip()},preemptions,migrations,stretch\n"
 
 
-def measure_fluid(run: FluidRun, trace: FluidTrace, node_arrays: NodeArrays) -> Metrics:
+def measure_fluid(run: TraceRun, node_arrays: NodeArrays) -> Metrics:
     """The metrics of a replay on these nodes, which are in the units of the trace."""
-    first, last = float(trace.submit_s[0]), float(trace.submit_s[-1])
-    return metrics_of(
-        Timings(trace.submit_s, run.start_s - trace.submit_s, run.end_s - trace.submit_s, trace.run_s),
-        node_arrays,
-        held=(trace.cpu * trace.tasks, trace.memory * trace.tasks),
-        used_s=(run.used_cpu, run.used_memory),
-        waited_s=float(inside(trace.submit_s, run.start_s, first, last).sum()),
-        cycles=(run.instants, run.instants_with_waiting),
-    )
+    return metrics_of(run, node_arrays, cycles=run.instants, used_s=run.used)
 
 
-def fluid_summary(run: FluidRun, trace: FluidTrace, mib: float) -> dict[str, Any]:
+def fluid_summary(run: TraceRun, mib: float) -> dict[str, Any]:
     """The entries that a summary has for fluid jobs only; a unit of their memory needs is so many MiB.
 
     A preemption moves the memory of all tasks of the job once, a migration that of the tasks that left a node, once.
     Bandwidths are over the makespan, from the first submit to the last end; written out and read in, it is twice that.
     """
+    trace = run.trace
     makespan_s = float(run.end_s.max() - trace.submit_s[0])
     gb = trace.memory * mib / MIB_PER_GB
     return {
-        "mean_bounded_stretch": float(bounded_stretch(run.end_s - trace.submit_s, trace.run_s).mean()),
+        "mean_bounded_stretch": float(_stretch(run).mean()),
         "preemptions": int(run.preemptions.sum()),
         "migrations": int(run.migrations.sum()),
         "tasks_moved": int(run.tasks_moved.sum()),
@@ -60,19 +50,21 @@ def units(node_arrays: NodeArrays, true_nodes: NodeArrays) -> tuple[float, float
     return cores, mib
 
 
-def fluid_job_lines(
-    run: FluidRun, trace: FluidTrace, names: tuple[str, ...], unit: tuple[float, float]
-) -> Iterator[str]:
+def fluid_job_lines(run: TraceRun, names: tuple[str, ...], unit: tuple[float, float]) -> Iterator[str]:
     """The lines of jobs.csv: the nodes of a job's tasks at its end, and what each task needs."""
     yield FLUID_JOBS_HEADER
-    end = np.cumsum(trace.tasks)
-    columns = (trace.identity, trace.submit_s, run.start_s, run.end_s, end - trace.tasks, end, trace.cpu, trace.memory)
-    counts = (run.preemptions, run.migrations, bounded_stretch(run.end_s - trace.submit_s, trace.run_s))
+    trace = run.trace
+    columns = (trace.identity, trace.submit_s, run.start_s, run.end_s, trace.cores, trace.memory)
+    counts = (run.preemptions, run.migrations, _stretch(run))
     rows = zip(*(column.tolist() for column in (*columns, *counts)), strict=True)
-    for identity, submit, start, ended, begin, until, cpu, memory, preemptions, migrations, stretch in rows:
-        nodes = "+".join(names[node] for node in run.places[begin:until].tolist())
+    for job, (identity, submit, start, end, cpu, memory, preemptions, migrations, stretch) in enumerate(rows):
+        nodes = "+".join(names[node] for node in run.nodes(job))
         memory_gb = gigabytes(memory) if unit[1] == 1 else decimal(memory * unit[1] / MIB_PER_GB)
         yield (
-            f"{identity},{submit:.6f},{start:.6f},{ended:.6f},{nodes},{decimal(cpu * unit[0])},{memory_gb},,,,"
+            f"{identity},{submit:.6f},{start:.6f},{end:.6f},{nodes},{decimal(cpu * unit[0])},{memory_gb},,,,"
             f"{preemptions},{migrations},{stretch:.6f}\n"
         )
+
+
+def _stretch(run: TraceRun) -> Column:
+    return bounded_stretch(run.end_s - run.trace.submit_s, run.trace.run_s)

@@ -8,15 +8,14 @@ Source: Max-Jobs paper (JSSPP 2013), section 5; the bounded stretch: Casanova et
 scheduling (bound 30 s).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
-from slurm_sns.sim.results.run import TraceRun
+from slurm_sns.sim.run import TraceRun
 
 #: Turnaround and run times below this count as this much; otherwise very short jobs would decide the maximum.
 STRETCH_BOUND_S = 30
@@ -46,52 +45,43 @@ class Metrics:
     wins_all_cycles: dict[str, int]
 
 
-class Timings(NamedTuple):
-    """Of each job, in seconds: its submit, its wait, submit to end, and how long it has to run."""
-
-    submit_s: Column
-    wait_s: Column
-    turnaround_s: Column
-    run_s: Column
-
-
 def measure(run: TraceRun, node_arrays: NodeArrays) -> Metrics:
-    """The metrics of one run."""
-    submit, start, end = (column.astype(np.float64) for column in (run.records.submit_s, run.start_s, run.end_s))
-    held = run.held(node_arrays)
-    first, last = float(submit.min()), float(submit.max())
-    running = inside(start, end, first, last)
-    cycles, members = run.cycles, run.members
+    """The metrics of one run of jobs of whole cores, whose run times may depend on their alternatives."""
+    cycles = run.cycles
     busy = cycles.winners[cycles.waiting > 0]
-    wins = {member: int(np.count_nonzero(busy >> at & 1)) for at, member in enumerate(members)}
-    return metrics_of(
-        Timings(submit, start - submit, end - submit, end - start),
-        node_arrays,
-        held=held,
-        used_s=[float((each * running).sum()) for each in held],
-        waited_s=float(inside(submit, start, first, last).sum()),
-        cycles=(len(cycles.waiting), len(busy)),
-        wins=wins,
-    )
+    wins = {member: int(np.count_nonzero(busy >> at & 1)) for at, member in enumerate(run.members)}
+    run_s = run.trace.seconds(run.end - run.start)
+    return metrics_of(run, node_arrays, cycles=(len(cycles.waiting), len(busy)), run_s=run_s, wins=wins)
 
 
 def metrics_of(
-    times: Timings,
+    run: TraceRun,
     node_arrays: NodeArrays,
     *,
-    held: NDArray[Any] | Sequence[NDArray[Any]],
-    used_s: Sequence[float | None],
-    waited_s: float,
     cycles: tuple[int, int],
-    wins: dict[str, int] | None = None,
+    wait_s: Column | None = None,
+    run_s: Column | None = None,
+    used_s: Sequence[float | None] | None = None,
+    waited_s: float | None = None,
+    wins: Mapping[str, int] | None = None,
 ) -> Metrics:
-    """The metrics from their parts.
+    """The metrics of a run; `cycles` are all, and those with a queue. Without `wins` there is no portfolio.
 
-    `held` are the cores, and the memory, of each job over all its nodes. `used_s` are those in use, times seconds, and
-    `waited_s` is the time that jobs were in queues, from the first submit to the last. `cycles` are all, and those with
-    a queue. Without `wins` there is no portfolio.
+    What is not given: `wait_s` of each job is that until its start, and `run_s` that of the trace. `used_s` are the
+    cores, and the memory, in use, times seconds: what jobs hold from start to end. `waited_s` is the time that jobs
+    were in queues: until their starts. Both are from the first submit to the last.
     """
-    span_s = float(times.submit_s.max()) - float(times.submit_s.min())
+    trace, held = run.trace, run.held(node_arrays)
+    submit_s, start_s, end_s = (trace.seconds(each) for each in (trace.submit, run.start, run.end))
+    turnaround_s = trace.seconds(run.end - trace.submit)
+    wait_s = trace.seconds(run.start - trace.submit) if wait_s is None else wait_s
+    run_s = trace.seconds(trace.run) if run_s is None else run_s
+    first, last = float(submit_s.min()), float(submit_s.max())
+    span_s = last - first
+    if used_s is None:
+        used_s = [float((each * inside(start_s, end_s, first, last)).sum()) for each in held]
+    if waited_s is None:
+        waited_s = float(inside(submit_s, start_s, first, last).sum())
 
     def share(amount_s: float | None, resource: int) -> float | None:
         if amount_s is None or not span_s:
@@ -99,14 +89,14 @@ def metrics_of(
         return amount_s / (float(node_arrays.capacity[resource].sum()) * span_s)
 
     def load(resource: int) -> float | None:
-        demanded = share(float((held[resource] * times.run_s).sum()), resource)
+        demanded = share(float((held[resource] * run_s).sum()), resource)
         return None if demanded is None else 100 * demanded
 
-    wins, idle = wins or {}, cycles[0] - cycles[1]
+    wins, idle = dict(wins or {}), cycles[0] - cycles[1]
     return Metrics(
-        mean_wait_s=float(times.wait_s.mean()),
-        mean_slowdown=float((times.turnaround_s / times.run_s).mean()),
-        max_bounded_stretch=float(bounded_stretch(times.turnaround_s, times.run_s).max()),
+        mean_wait_s=float(wait_s.mean()),
+        mean_slowdown=float((turnaround_s / run_s).mean()),
+        max_bounded_stretch=float(bounded_stretch(turnaround_s, run_s).max()),
         mean_queue_length=waited_s / span_s if span_s else None,
         utilisation_cores=share(used_s[CORES], CORES),
         utilisation_memory=share(used_s[MEMORY], MEMORY),

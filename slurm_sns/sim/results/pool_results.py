@@ -17,17 +17,18 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.policies.placement.node_arrays import CORES
-from slurm_sns.sim.replay.pool_replay import SAMPLE_S, PoolRun
-from slurm_sns.sim.results.metrics import Column, Metrics, Timings, inside, metrics_of
+from slurm_sns.sim.replay.pool_replay import SAMPLE_S
+from slurm_sns.sim.results.metrics import Metrics, inside, metrics_of
 from slurm_sns.sim.results.result_files import JOBS_HEADER, PART, gigabytes
+from slurm_sns.sim.run import Integers, TraceRun
+from slurm_sns.sim.trace import Flags
 from slurm_sns.sim.traces.nodes_csv import TraceSite
-from slurm_sns.sim.traces.pool_trace import Flags, Integers, PoolTrace
 
 POOL_JOBS_HEADER = f"{JOBS_HEADER.rstrip()},pool,suspensions,suspended_s,restarts,wasted_s,wait_s\n"
 
 
 def period_metrics(
-    site: TraceSite, trace: PoolTrace, run: PoolRun, period_end_s: int, *, warm_up_s: int | None = None
+    site: TraceSite, run: TraceRun, period_end_s: int, *, warm_up_s: int | None = None
 ) -> dict[str, float | None]:
     """The metrics of the period that ends at `period_end_s` on the trace's clock; None is a mean over nothing.
 
@@ -51,7 +52,7 @@ def period_metrics(
         raise ValueError(f"the warm-up is {warm_up_s} s long; the period ends at {period_end_s} s")
     if len(cores_used) < samples:
         raise ValueError(f"{len(run.cores_used)} samples; a period of {period_end_s} s has {end}")
-    ticks = trace.ticks_per_s
+    trace, ticks = run.trace, run.trace.ticks_per_s
     last = period_end_s * ticks
     # Without a warm-up what happens at 0 counts; -1 stands for "never suspended".
     before = -1 if warm_up_s is None else warm_up_s * ticks
@@ -80,59 +81,56 @@ def period_metrics(
         "utilisation_sampled_pct": 100 * int(cores_used.sum()) / (samples * int(site.nodes.capacity[CORES].sum())),
         "suspensions_total": int(run.suspensions.sum()),
         "restarts_total": int(run.restarts.sum()),
-        "wasted_core_s_total": _core_seconds(trace, run.wasted),
+        "wasted_core_s_total": _core_seconds(run),
     }
 
 
-def measure_pools(site: TraceSite, trace: PoolTrace, run: PoolRun, *, keeps_memory: bool) -> Metrics:
+def measure_pools(site: TraceSite, run: TraceRun, *, keeps_memory: bool) -> Metrics:
     """The metrics of a replay.
 
     `keeps_memory`: suspended jobs hold their memory. A cycle is an instant at which jobs were submitted or ended, and
     jobs wait in it if a queue is not empty afterwards.
     """
-
-    def seconds(ticks: Integers) -> Column:
-        return np.asarray(ticks, np.float64) / trace.ticks_per_s
-
-    visits, submit = run.visits(), seconds(trace.submit)
-    first, last = float(submit[0]), float(submit[-1])
+    trace, visits = run.trace, run.visits()
+    seconds = trace.seconds
+    first, last = (float(trace.submit_s[at]) for at in (0, -1))
     joined, start = seconds(visits.joined), seconds(visits.start)
     left = start + seconds(visits.suspended + visits.ran)
-    held_mb_s = float((trace.memory_mb[visits.job] * inside(start, left, first, last)).sum())
+    held_mb_s = float((trace.memory[visits.job] * inside(start, left, first, last)).sum())
     cycles = np.unique(np.concatenate((trace.submit, run.end)))
     with_waiting = int((_queued(visits.joined, cycles) > _queued(visits.start, cycles)).sum())
     metrics = metrics_of(
-        Timings(submit, seconds(run.waited), seconds(run.end - trace.submit), seconds(trace.run)),
+        run,
         site.nodes,
-        held=(trace.cores, trace.memory_mb),
+        cycles=(len(cycles), with_waiting),
+        wait_s=seconds(run.waited),
         used_s=(None, held_mb_s if keeps_memory else None),
         waited_s=float(inside(joined, start, first, last).sum()),
-        cycles=(len(cycles), with_waiting),
     )
     return replace(metrics, utilisation_cores=_sampled_utilisation(site, run, first, last))
 
 
-def pool_summary(trace: PoolTrace, run: PoolRun) -> dict[str, Any]:
+def pool_summary(run: TraceRun) -> dict[str, Any]:
     """The entries that a summary has for a site with pools only; the mean is over the jobs that were suspended."""
     suspended = run.suspended[run.first_suspended >= 0]
     return {
         "jobs_suspended": len(suspended),
-        "mean_suspended_s": int(suspended.sum()) / len(suspended) / trace.ticks_per_s if len(suspended) else None,
+        "mean_suspended_s": int(suspended.sum()) / len(suspended) / run.trace.ticks_per_s if len(suspended) else None,
         "suspensions": int(run.suspensions.sum()),
         "restarts": int(run.restarts.sum()),
-        "wasted_core_s": _core_seconds(trace, run.wasted),
+        "wasted_core_s": _core_seconds(run),
     }
 
 
-def pool_job_lines(site: TraceSite, trace: PoolTrace, run: PoolRun, begin: int = 0) -> Iterator[str]:
+def pool_job_lines(site: TraceSite, run: TraceRun, begin: int = 0) -> Iterator[str]:
     """The lines of jobs.csv.
 
     A job's start is that of its last attempt, on the node and in the pool that are written with it; `wait_s` and
     `suspended_s` are over its life, `wasted_s` is the run time of its other attempts. Times are exact. The clock of the
-    run is `begin` ticks behind that of the trace.
+    run is `begin` ticks behind that of the file.
     """
     yield POOL_JOBS_HEADER
-    ticks = trace.ticks_per_s
+    trace, ticks = run.trace, run.trace.ticks_per_s
     digits = len(str(ticks)) - 1
 
     def text(time: int) -> str:
@@ -140,19 +138,19 @@ def pool_job_lines(site: TraceSite, trace: PoolTrace, run: PoolRun, begin: int =
 
     nodes, pools = site.nodes.names, site.pools
     times = (trace.submit, run.start, run.end, run.suspended, run.wasted, run.waited)
-    others = (trace.identity, run.node, run.pool, trace.cores, trace.memory_mb, run.suspensions, run.restarts)
+    others = (trace.identity, run.place, run.pool, trace.cores, trace.memory, run.suspensions, run.restarts)
     for at in range(0, len(trace), PART):
         rows = zip(*(column[at : at + PART].tolist() for column in (*others, *times)), strict=True)
         for job, node, pool, cores, mb, suspensions, restarts, submit, start, end, suspended, wasted, waited in rows:
             yield (
-                f"{job},{text(submit)},{text(start + begin)},{text(end + begin)},{nodes[node]},{cores},{gigabytes(mb)}"
-                f",,,,{pools[pool]},{suspensions},{text(suspended)},{restarts},{text(wasted)},{text(waited)}\n"
+                f"{job},{text(submit + begin)},{text(start + begin)},{text(end + begin)},{nodes[node]},{cores},"
+                f"{gigabytes(mb)},,,,{pools[pool]},{suspensions},{text(suspended)},{restarts},{text(wasted)},{text(waited)}\n"
             )
 
 
-def _core_seconds(trace: PoolTrace, time: Integers) -> float:
-    """The seconds of all jobs' cores in these times of the jobs."""
-    return float(np.dot(time.astype(np.float64), trace.cores)) / trace.ticks_per_s
+def _core_seconds(run: TraceRun) -> float:
+    """The seconds of all jobs' cores in lost attempts."""
+    return float(np.dot(run.wasted.astype(np.float64), run.trace.cores)) / run.trace.ticks_per_s
 
 
 def _percent(part: int, whole: int) -> float | None:
@@ -164,7 +162,7 @@ def _queued(times: Integers, at: Integers) -> Integers:
     return np.searchsorted(np.sort(times), at, side="right")
 
 
-def _sampled_utilisation(site: TraceSite, run: PoolRun, first_s: float, last_s: float) -> float | None:
+def _sampled_utilisation(site: TraceSite, run: TraceRun, first_s: float, last_s: float) -> float | None:
     """The mean share of cores in use at the samples between two moments; None if there is none, or one is missing."""
     begin, end = -int(-first_s // SAMPLE_S), int(last_s // SAMPLE_S) + 1
     cores_used = run.cores_used[begin:end]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Alternative
 from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.sim.results.run import TraceRun
+from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 
 JOBS_HEADER = "job_id,submit_s,start_s,end_s,nodes,cores,mem_gb,ways,bandwidth_gbps,scale\n"
@@ -69,12 +69,12 @@ def write_files(directory: Path, texts: Mapping[str, Iterable[str]]) -> None:
 
 def _job_lines(run: TraceRun, names: Sequence[str], *, spreads: bool) -> Iterator[str]:
     """Ways and bandwidth are empty where a job demands none, the scale where the policy uses none."""
-    records = run.records
-    sizes = [[_size(each, spreads=spreads) for each in of_kind] for of_kind in records.choices]
-    is_single = [all(each.nodes == 1 for each in of_kind) for of_kind in records.choices]
-    times = (_as_text(column) for column in (records.submit_s, run.start_s, run.end_s))
-    columns = (records.identity, *times, run.place, records.kind, run.choice)
-    for begin in range(0, len(records), PART):
+    trace = run.trace
+    sizes = [[_size(each, spreads=spreads) for each in of_kind] for of_kind in trace.choices]
+    is_single = [all(each.nodes == 1 for each in of_kind) for of_kind in trace.choices]
+    times = (_as_text(column) for column in (trace.submit, run.start, run.end))
+    columns = (trace.identity, *times, run.place, trace.kind, run.choice)
+    for begin in range(0, len(trace), PART):
         rows = zip(*(column[begin : begin + PART].tolist() for column in columns), strict=True)
         for job, (identity, submit, start, end, place, kind, choice) in enumerate(rows, start=begin):
             nodes = names[place] if is_single[kind] else "+".join(names[node] for node in run.nodes(job))

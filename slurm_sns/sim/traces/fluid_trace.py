@@ -1,6 +1,6 @@
-"""A trace of jobs for fractional sharing: each task of a job has a memory need and a CPU need that is fluid.
+"""Read a trace for fractional sharing: each task of a job has a memory need and a CPU need that is fluid.
 
-It is read from CSV of tasks with fluid needs, from SWF, or from CSV for matching.
+A file is CSV of tasks with fluid needs, SWF, or CSV for matching.
 
 The first has the header `job_id,submit_s,run_s,tasks,cpu_need,memory_need`. The needs are those of one task as
 fractions of a node, exact to six decimals; the nodes must be alike. In the other forms each of a job's nodes has one
@@ -12,24 +12,17 @@ of one. All amounts are integers, so that a packing is exact.
 Source: Dynamic fractional resource scheduling (IPDPS 2010), section II-B.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
-
 import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.sim.trace import SHORTEST_RUN_S, Column, Integers, TraceArrays
 from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number
 from slurm_sns.sim.traces.files import TraceFile, header_of
 from slurm_sns.sim.traces.nodes_csv import MOST_NODES
 from slurm_sns.sim.traces.read_trace import read_records
-from slurm_sns.sim.traces.trace_arrays import SHORTEST_RUN_S, TOO_LARGE, TraceArrays, counted, no_job_left
-
-Integers = NDArray[np.int64]
-Column = NDArray[np.float64]
 
 #: A node's CPU and memory, where needs are fractions of a node: they are exact to six decimals.
 PARTS = 1_000_000
@@ -56,57 +49,21 @@ CHECKS = (
 )
 
 
-@dataclass(frozen=True)
-class FluidTrace:
-    """The jobs by submit time, those of one moment by number; each column has one entry per job.
-
-    `cpu` and `memory` are the needs of one task, `run_s` the run time with all of the CPU need, `limit_s` the owner's
-    time limit (nan where there is none). `dropped` counts the jobs that were left out, by reason, and `unsorted` those
-    that were submitted earlier than a job on a line above.
-    """
-
-    identity: Integers
-    submit_s: Column
-    run_s: Column
-    tasks: Integers
-    cpu: Integers
-    memory: Integers
-    limit_s: Column
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    unsorted: int = 0
-
-    def __len__(self) -> int:
-        return len(self.identity)
-
-    def only(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> "FluidTrace":
-        """The jobs of these rows."""
-        names = ("identity", "submit_s", "run_s", "tasks", "cpu", "memory", "limit_s")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
-
-    def in_order(self) -> "FluidTrace":
-        """The jobs by submit time and number."""
-        return self.only(np.lexsort((self.identity, self.submit_s)))
-
-
 def read_fluid(
     name: str, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None
-) -> tuple[FluidTrace, NodeArrays]:
+) -> tuple[TraceArrays, NodeArrays]:
     """The trace in the file `name` (`-`: SWF on standard input) for these nodes, and these in the units of its needs.
 
     Raises:
         BadInput: naming file, line and what would be valid.
     """
     if not has_tasks(name):
-        return _of_records(read_records(name, node_arrays, load_factor=load_factor, limit=limit)), node_arrays
+        return _on_their_nodes(read_records(name, node_arrays, load_factor=load_factor, limit=limit)), node_arrays
     if len(node_arrays.types) > 1:
         raise BadInput(f"{name}: needs are fractions of a node, but nodes differ; valid: nodes that are all alike")
     in_parts = NodeArrays(node_arrays.names, amounts([Resources(PARTS, PARTS)] * len(node_arrays.names)))
-    trace = _of_table(name, load_factor, limit)
-    fits = can_run(in_parts, trace)
-    dropped = counted({TOO_LARGE: int((~fits).sum())})
-    if not fits.any():
-        raise no_job_left(name, dropped)
-    return replace(trace.only(fits), dropped=dropped).in_order(), in_parts
+    trace = _of_table(name, limit).at_load(load_factor, LATEST_SUBMIT_S, name).in_order(by_number=True)
+    return trace.that_fit(can_run(in_parts, trace), name), in_parts
 
 
 def has_tasks(name: str) -> bool:
@@ -114,11 +71,11 @@ def has_tasks(name: str) -> bool:
     return "tasks" in header_of(name)
 
 
-def can_run(node_arrays: NodeArrays, trace: FluidTrace) -> NDArray[np.bool_]:
+def can_run(node_arrays: NodeArrays, trace: TraceArrays) -> NDArray[np.bool_]:
     """Of each job: whether empty nodes could hold all of its tasks, with a yield that a search tries."""
     held = np.zeros(len(trace), np.int64)
     for (cpu, memory, *_), count in zip(*np.unique(node_arrays.capacity.T, axis=0, return_counts=True), strict=True):
-        by_cpu = cpu * MOST_TO_ONE // np.maximum(trace.cpu, 1)
+        by_cpu = cpu * MOST_TO_ONE // np.maximum(trace.cores, 1)
         by_memory = np.where(trace.memory > 0, memory // np.maximum(trace.memory, 1), by_cpu)
         held += count * np.minimum(by_cpu, by_memory)
     return held >= trace.tasks
@@ -131,57 +88,52 @@ def whole_nodes(count: int) -> NodeArrays:
     return NodeArrays(names, amounts([Resources(PARTS, PARTS)] * count))
 
 
-def on_whole_nodes(trace: FluidTrace, node_arrays: NodeArrays) -> TraceArrays:
+def on_whole_nodes(trace: TraceArrays, node_arrays: NodeArrays) -> TraceArrays:
     """The jobs as a batch scheduler runs them: each task has one of these nodes, the first of which is like all.
 
     Times are integers if they all are whole seconds.
     """
     demand = Resources(*node_arrays.capacity[:, 0].tolist())
     sizes, kind = np.unique(trace.tasks, return_inverse=True)
-    are_whole = all((times == np.floor(times)).all() for times in (trace.submit_s, trace.run_s))
-    submit_s, run_s = (times.astype(np.int64) if are_whole else times for times in (trace.submit_s, trace.run_s))
+    are_whole = all((times == np.floor(times)).all() for times in (trace.submit, trace.run))
+    submit, run = (times.astype(np.int64) if are_whole else times for times in (trace.submit, trace.run))
     return TraceArrays(
         trace.identity,
-        submit_s,
-        run_s,
-        kind.astype(np.int32).ravel(),
-        np.zeros(len(trace), np.int32),
-        [(tasks, demand.cores, demand.memory_mb, "") for tasks in sizes.tolist()],
-        [""],
-        dict(trace.dropped),
-        trace.unsorted,
+        submit,
+        run,
+        dropped=trace.dropped,
+        unsorted=trace.unsorted,
+        kind=kind.astype(np.int32).ravel(),
+        kinds=[(tasks, demand.cores, demand.memory_mb, "") for tasks in sizes.tolist()],
+        project=np.zeros(len(trace), np.int32),
+        projects=[""],
         given_choices=[(Alternative(tasks, demand, exclusive=True),) for tasks in sizes.tolist()],
     )
 
 
-def _of_records(records: TraceArrays) -> FluidTrace:
+def _on_their_nodes(trace: TraceArrays) -> TraceArrays:
     """The jobs of a trace for matching, one task on each of their nodes."""
-    tasks, cpu, memory = np.array([kind[:3] for kind in records.kinds], dtype=np.int64)[records.kind].T.copy()
-    submit_s, run_s = records.submit_s.astype(np.float64), records.run_s.astype(np.float64)
-    no_limit_s = np.full(len(records), np.nan)
-    return FluidTrace(
-        records.identity, submit_s, run_s, tasks, cpu, memory, no_limit_s, records.dropped, records.unsorted
-    ).in_order()
+    tasks, cores, memory = np.array([kind[:3] for kind in trace.kinds], dtype=np.int64)[trace.kind].T.copy()
+    return TraceArrays(
+        trace.identity,
+        trace.submit.astype(np.float64),
+        trace.run.astype(np.float64),
+        dropped=trace.dropped,
+        unsorted=trace.unsorted,
+        tasks=tasks,
+        cores=cores,
+        memory=memory,
+    ).in_order(by_number=True)
 
 
-def _of_table(name: str, load_factor: float, limit: int | None) -> FluidTrace:
+def _of_table(name: str, limit: int | None) -> TraceArrays:
     """All jobs of a CSV of tasks, in its order."""
     table = CsvReader(TraceFile.of(name), HEADER, CHECKS, limit).table()
-    submit_s = table["submit_s"]
-    if load_factor != 1:
-        factor = Fraction(repr(load_factor))
-        submit_s = np.array([round(float(Fraction(each) * factor), 6) for each in submit_s.tolist()])
-    if submit_s.max() > LATEST_SUBMIT_S:
-        raise BadInput(
-            f"{name}: with --load-factor {load_factor:g} jobs are submitted after {LATEST_SUBMIT_S:g} s; valid: less"
-        )
-    return FluidTrace(
+    return TraceArrays(
         table["job_id"].astype(np.int64),
-        submit_s,
+        table["submit_s"],
         np.maximum(table["run_s"], SHORTEST_RUN_S),
-        table["tasks"].astype(np.int64),
-        _parts(table["cpu_need"]),
-        _parts(table["memory_need"]),
-        np.full(len(submit_s), np.nan),
-        unsorted=int((np.maximum.accumulate(submit_s) > submit_s).sum()),
+        tasks=table["tasks"].astype(np.int64),
+        cores=_parts(table["cpu_need"]),
+        memory=_parts(table["memory_need"]),
     )

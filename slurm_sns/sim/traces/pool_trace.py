@@ -1,4 +1,4 @@
-"""A trace of jobs for a site with pools, as columns, read from CSV, or from SWF as far as it can carry one.
+"""Read a trace for a site with pools: from CSV, or from SWF as far as it can carry one.
 
 The CSV's header is `job_id,submit_s,run_s,cores,mem_gb,pool,priority`, optionally `allowed_pools,limit_s,program`. An
 empty pool leaves it to the virtual pool; allowed pools are names joined by `+`, empty for all; an empty limit or
@@ -17,8 +17,7 @@ Source: Cost-based dynamic job rescheduling (2010), section 2.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -26,21 +25,22 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
+from slurm_sns.sim.trace import (
+    ANY_POOL,
+    SHORTEST_RUN_S,
+    SMALLEST_MEMORY_MB,
+    UNKNOWN,
+    Column,
+    Flags,
+    TraceArrays,
+)
 from slurm_sns.sim.traces.columns import Columns, CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile, header_of
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, TraceSite
 from slurm_sns.sim.traces.swf import KB_PER_MIB, REQUESTED_TIME, data_lines, read_fields, usable_lines
-from slurm_sns.sim.traces.trace_arrays import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, arrivals, counted, no_job_left
 
 Integers = NDArray[np.integer]
-Flags = NDArray[np.bool_]
 Whole = NDArray[np.int64]
-Column = NDArray[np.float64]
-
-#: The pool of a job that leaves it to the virtual pool.
-ANY_POOL = -1
-#: A time limit or a program that is not known.
-UNKNOWN = -1
 
 MICROSECONDS = 1_000_000
 #: The units of time in a trace, by how many a second has.
@@ -70,42 +70,14 @@ NUMBERS = (
 #: Our names of the further fields of SWF that are read, by their number in the standard minus 1.
 MORE = REQUESTED_TIME | {13: "executable", 14: "queue", 15: "partition"}
 
+#: Columns of small numbers, where a site can hold the job.
+SMALL = ("cores", "priority", "pool", "allowed", "program")
+
 #: How many pools, and how many letters of a cell, an error shows.
 MOST_LISTED, MOST_LETTERS = 20, 40
 
 
-@dataclass(frozen=True)
-class PoolTrace:
-    """Jobs in submit order, those of one moment in the order of the file; all columns have one entry per job.
-
-    A job runs on one node. Moments and durations are whole ticks, of which a second has `ticks_per_s`. `limit` is the
-    time limit in ticks, `program` the place of the job's program in `programs`; both are UNKNOWN if they are not known.
-    `pool` is the pool that the job names, as a place in the site's pools, or ANY_POOL. `allowed` is a row of
-    `allowed_sets`, shape (sets, pools): the pools in which the job may run. `dropped` counts the jobs of the file that
-    were left out, by reason, and `unsorted` those that were submitted earlier than a job on a line above.
-    """
-
-    identity: Integers
-    submit: Integers
-    run: Integers
-    cores: Integers
-    memory_mb: Integers
-    priority: Integers
-    pool: Integers
-    allowed: Integers
-    allowed_sets: Flags
-    limit: Integers
-    program: Integers
-    programs: tuple[str, ...]
-    ticks_per_s: int
-    dropped: dict[str, int] = field(default_factory=dict)
-    unsorted: int = 0
-
-    def __len__(self) -> int:
-        return len(self.identity)
-
-
-def read_pool_trace(name: str, site: TraceSite, *, load_factor: float = 1.0, limit: int | None = None) -> PoolTrace:
+def read_pool_trace(name: str, site: TraceSite, *, load_factor: float = 1.0, limit: int | None = None) -> TraceArrays:
     """The jobs of the file `name` (`-`: SWF on standard input) that the site can hold.
 
     `load_factor` multiplies arrival times. With a `limit` only so many jobs from the beginning of the file are taken.
@@ -115,37 +87,12 @@ def read_pool_trace(name: str, site: TraceSite, *, load_factor: float = 1.0, lim
     """
     source = TraceFile.of(name)
     jobs = (_of_csv if source.is_csv else _of_swf)(source, site, limit)
-    fits = _fits(jobs, site)
-    dropped = counted({**jobs.dropped, TOO_LARGE_FOR_POOLS: len(fits) - int(np.count_nonzero(fits))})
-    if not fits.any():
-        raise no_job_left(name, dropped)
-    ticks_per_s = _unit(jobs)
+    fits, ticks_per_s = _fits(jobs, site), _unit(jobs)
     us_per_tick = MICROSECONDS // ticks_per_s
-    submit = jobs.submit // us_per_tick
-    if load_factor != 1 and int(submit.max()) * Fraction(repr(load_factor)) > LATEST_S * ticks_per_s:
-        raise BadInput(
-            f"{name}: with --load-factor {load_factor:g} jobs are submitted after {LATEST_S:g} s; valid: less"
-        )
-    submit = arrivals(submit, load_factor)[fits]
-    order = np.argsort(submit, kind="stable")
-    rows = np.flatnonzero(fits)[order]
-    small = {
-        column: getattr(jobs, column)[rows].astype(np.int32)
-        for column in ("cores", "priority", "pool", "allowed", "program")
-    }
-    limit_us = jobs.limit[rows]
-    return replace(
-        jobs,
-        identity=jobs.identity[rows],
-        submit=submit[order],
-        run=jobs.run[rows] // us_per_tick,
-        memory_mb=jobs.memory_mb[rows],
-        limit=np.where(limit_us == UNKNOWN, UNKNOWN, limit_us // us_per_tick),
-        ticks_per_s=ticks_per_s,
-        dropped=dropped,
-        unsorted=int(np.count_nonzero(submit < np.maximum.accumulate(submit))),
-        **small,
-    )
+    times = {column: getattr(jobs, column) // us_per_tick for column in ("submit", "run", "limit")}
+    jobs = replace(jobs, ticks_per_s=ticks_per_s, **times).at_load(load_factor, LATEST_S, name)
+    jobs = jobs.that_fit(fits, name, TOO_LARGE_FOR_POOLS).in_order()
+    return replace(jobs, **{column: getattr(jobs, column).astype(np.int32) for column in SMALL})
 
 
 def has_pools(name: str) -> bool:
@@ -163,7 +110,7 @@ def microseconds(seconds: Column) -> Whole:
 # --- all jobs of a file in its order, with times in microseconds
 
 
-def _of_csv(source: TraceFile, site: TraceSite, limit: int | None) -> PoolTrace:
+def _of_csv(source: TraceFile, site: TraceSite, limit: int | None) -> TraceArrays:
     """The jobs of a CSV file; with a `limit` only that many from its beginning.
 
     Raises:
@@ -201,17 +148,17 @@ def _of_csv(source: TraceFile, site: TraceSite, limit: int | None) -> PoolTrace:
         return np.array([number(text) for text in reader.texts(column)], np.int64)[table[column]]
 
     limit_s = table.get("limit_s", np.full(count, np.nan))
-    jobs = PoolTrace(
+    jobs = TraceArrays(
         identity=table["job_id"].astype(np.int64),
         submit=microseconds(table["submit_s"]),
         run=microseconds(table["run_s"]),
         cores=table["cores"].astype(np.int64),
-        memory_mb=np.ceil(table["mem_gb"] * MIB_PER_GB).astype(np.int64),
+        memory=np.ceil(table["mem_gb"] * MIB_PER_GB).astype(np.int64),
         priority=table["priority"].astype(np.int64),
         pool=numbered("pool", lambda name: places[name] if name else ANY_POOL),
         allowed=numbered("allowed_pools", allowed),
         allowed_sets=np.array([*sets], dtype=np.bool_),
-        limit=np.where(np.isnan(limit_s), UNKNOWN, microseconds(np.nan_to_num(limit_s))),
+        limit=microseconds(np.nan_to_num(limit_s)),
         program=numbered("program", partial(_program, programs)),
         programs=tuple(programs),
         ticks_per_s=MICROSECONDS,
@@ -229,7 +176,7 @@ def _program(known: dict[str, int], name: str) -> int:
     return known.setdefault(name, len(known)) if name else UNKNOWN
 
 
-def _of_swf(source: TraceFile, site: TraceSite, limit: int | None) -> PoolTrace:
+def _of_swf(source: TraceFile, site: TraceSite, limit: int | None) -> TraceArrays:
     """The jobs of an SWF file with known times and size; at most `limit` lines count.
 
     Raises:
@@ -250,17 +197,17 @@ def _of_swf(source: TraceFile, site: TraceSite, limit: int | None) -> PoolTrace:
     executables, program = np.unique(fields["executable"], return_inverse=True)
     programs: dict[str, int] = {}
     numbers = [_program(programs, f"{each:.0f}" if each > 0 else "") for each in executables.tolist()]
-    return PoolTrace(
+    return TraceArrays(
         identity=fields["job"].astype(np.int64),
         submit=microseconds(fields["submit"]),
         run=microseconds(np.maximum(fields["run time"], SHORTEST_RUN_S)),
         cores=processors.astype(np.int64),
-        memory_mb=np.minimum(memory_mb, np.iinfo(np.int64).max // 2).astype(np.int64),
+        memory=np.minimum(memory_mb, np.iinfo(np.int64).max // 2).astype(np.int64),
         priority=np.maximum(fields["queue"], 0).astype(np.int64),
         pool=np.where(partition < 0, ANY_POOL, partition - 1),
         allowed=np.zeros(len(partition), np.int64),
         allowed_sets=np.ones((1, len(site.pools)), np.bool_),
-        limit=np.where(limit_s > 0, microseconds(np.maximum(limit_s, 0)), UNKNOWN),
+        limit=microseconds(np.maximum(limit_s, 0)),
         program=np.array(numbers, np.int64)[program],
         programs=tuple(programs),
         ticks_per_s=MICROSECONDS,
@@ -281,11 +228,11 @@ def _checks(fields: Columns, pools: int) -> Iterator[tuple[str, Flags, str]]:
 # --- what a site can hold, and in which unit of time
 
 
-def _fits(jobs: PoolTrace, site: TraceSite) -> Flags:
+def _fits(jobs: TraceArrays, site: TraceSite) -> Flags:
     """Of each job: whether an empty node of its pool, or of one of its allowed pools, holds it."""
     # Jobs of equal size, pool and allowed pools are one case; more than every node has is a size of its own.
     most = site.nodes.capacity.max(axis=1) + 1
-    cores, memory_mb = np.minimum(jobs.cores, most[CORES]), np.minimum(jobs.memory_mb, most[MEMORY])
+    cores, memory_mb = np.minimum(jobs.cores, most[CORES]), np.minimum(jobs.memory, most[MEMORY])
     _, first, size = np.unique(cores * (most[MEMORY] + 1) + memory_mb, return_index=True, return_inverse=True)
     held = np.stack([_held(site, pool, cores[first], memory_mb[first]) for pool in range(len(site.pools))], axis=1)
     ways = len(site.pools) + 1
@@ -308,7 +255,7 @@ def _held(site: TraceSite, pool: int, cores: Integers, memory_mb: Integers) -> F
     return held
 
 
-def _unit(jobs: PoolTrace) -> int:
+def _unit(jobs: TraceArrays) -> int:
     """The ticks of a second: the fewest with which all times are whole."""
-    times = (jobs.submit, jobs.run, jobs.limit[jobs.limit != UNKNOWN])
+    times = (jobs.submit, jobs.run, jobs.limit)
     return next(unit for unit in UNITS if not any((column % (MICROSECONDS // unit)).any() for column in times))

@@ -28,10 +28,11 @@ from slurm_sns.policies.specification import GeometryChoice
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.engine.spreading_policies import policy_of
 from slurm_sns.sim.progress.authors_model import AuthorsModel, Runs, time_factor
+from slurm_sns.sim.trace import SMALLEST_MEMORY_MB, TOO_LARGE, Alternatives, Trace, TraceArrays
 from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile, header_of
 from slurm_sns.sim.traces.read_trace import read_records
-from slurm_sns.sim.traces.trace_arrays import SMALLEST_MEMORY_MB, TOO_LARGE, Alternatives, Trace, TraceArrays, of_kinds
+from slurm_sns.sim.traces.trace_builder import of_kinds
 
 #: As in --sns-program and in files of profiles.
 PROGRAM = re.compile(r"[A-Za-z0-9._+-]{1,64}\Z")
@@ -81,7 +82,7 @@ class ProgramTrace:
     @cached_property
     def trace(self) -> Trace:
         """The jobs as values."""
-        return self.records.trace()
+        return self.records.values()
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ class TraceReader:
         self, records: TraceArrays, alternatives: Callable[[Alternative], Alternatives]
     ) -> ProgramTrace:
         given = [alternatives(own) for (own,) in records.choices]
-        run_s = dict(zip(records.identity.tolist(), records.run_s.astype(np.float64).tolist(), strict=True))
+        run_s = dict(zip(records.identity.tolist(), records.run.astype(np.float64).tolist(), strict=True))
         return ProgramTrace(replace(records, given_choices=given), AuthorsModel(run_s, {}, self.parameters))
 
     def _own_geometry(self, own: Alternative) -> Alternatives:

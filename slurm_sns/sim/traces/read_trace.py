@@ -9,11 +9,12 @@ import numpy as np
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.swf import read_swf
-from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
+from slurm_sns.sim.traces.trace_builder import RecordBuilder
 
 HEADER = "job_id,submit_s,run_s,cores,mem_gb and optionally nodes,project,heuristic"
 CHECKS = (

@@ -15,9 +15,10 @@ import numpy as np
 from slurm_sns.coverage.logs import EVENT
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
+from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.traces.trace_arrays import RecordBuilder, TraceArrays
+from slurm_sns.sim.traces.trace_builder import RecordBuilder
 
 OPTION = re.compile(r"(?:^|\s)(-N|-n|-p|--mem|--gres|--exclusive)(?:[ =]+([^\s-]\S*))?")
 MEMORY_UNITS = {"K": 1 / 1024, "M": 1.0, "G": float(MIB_PER_GB), "T": 1024.0 * MIB_PER_GB}

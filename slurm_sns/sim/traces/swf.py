@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.node_arrays import CORES, NodeArrays
+from slurm_sns.sim.trace import SMALLEST_MEMORY_MB, Column, TraceArrays
 from slurm_sns.sim.traces.columns import LARGEST, ColumnReader, Columns, NotPlain, is_repeated, number_in, plain_table
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.trace_arrays import SMALLEST_MEMORY_MB, Column, RecordBuilder, TraceArrays
+from slurm_sns.sim.traces.trace_builder import RecordBuilder
 
 FIELDS = 18
 KB_PER_MIB = 1024

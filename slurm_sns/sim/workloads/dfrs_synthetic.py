@@ -18,7 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from slurm_sns.errors import BadInput
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+from slurm_sns.sim.trace import TraceArrays
+from slurm_sns.sim.traces.fluid_trace import PARTS
 from slurm_sns.sim.workloads.lublin import PAPER_SET, SETS, ModelJobs, lublin_jobs
 
 #: The jobs of each of the paper's 100 traces, and its nodes.
@@ -36,12 +37,12 @@ MEMORY_STEP = PARTS // 10
 LEAST_STEPS, MOST_STEPS = 2, 10
 
 
-def paper_trace(rng: np.random.Generator, *, jobs: int = PAPER_JOBS, nodes: int = PAPER_NODES) -> FluidTrace:
+def paper_trace(rng: np.random.Generator, *, jobs: int = PAPER_JOBS, nodes: int = PAPER_NODES) -> TraceArrays:
     """One of the paper's unscaled traces: batch and interactive jobs merged by submit time, with their needs."""
     return annotate(lublin_jobs(SETS[PAPER_SET], jobs, nodes, rng), rng)
 
 
-def annotate(jobs: ModelJobs, rng: np.random.Generator) -> FluidTrace:
+def annotate(jobs: ModelJobs, rng: np.random.Generator) -> TraceArrays:
     """The jobs with CPU and memory needs as fractions of a node, numbered from 1, their first submit at 0.
 
     The needs do not depend on the times: all scaled forms of a trace have the same jobs.
@@ -49,18 +50,17 @@ def annotate(jobs: ModelJobs, rng: np.random.Generator) -> FluidTrace:
     count = len(jobs.submit_s)
     small = rng.random(count) < SMALL_MEMORY_SHARE
     steps = np.where(small, 1, rng.integers(LEAST_STEPS, MOST_STEPS, count, endpoint=True))
-    return FluidTrace(
+    return TraceArrays(
         identity=np.arange(1, count + 1),
-        submit_s=(jobs.submit_s - jobs.submit_s[0]).astype(np.float64),
-        run_s=jobs.run_s.astype(np.float64),
+        submit=(jobs.submit_s - jobs.submit_s[0]).astype(np.float64),
+        run=jobs.run_s.astype(np.float64),
         tasks=jobs.tasks,
-        cpu=np.where(jobs.tasks == 1, SEQUENTIAL_NEED, PARTS),
+        cores=np.where(jobs.tasks == 1, SEQUENTIAL_NEED, PARTS),
         memory=steps * MEMORY_STEP,
-        limit_s=np.full(count, np.nan),
     )
 
 
-def offered_load(trace: FluidTrace, nodes: int) -> float:
+def offered_load(trace: TraceArrays, nodes: int) -> float:
     """The work of the jobs, one whole node per task, divided by what the nodes do until the last submit.
 
     Infinite if all jobs are submitted at one moment.
@@ -70,7 +70,7 @@ def offered_load(trace: FluidTrace, nodes: int) -> float:
     return work_s / (nodes * span_s) if span_s else float("inf")
 
 
-def scaled(trace: FluidTrace, nodes: int, load: float) -> FluidTrace:
+def scaled(trace: TraceArrays, nodes: int, load: float) -> TraceArrays:
     """The trace with all gaps between submits multiplied by one number that gives it this offered load on these nodes.
 
     Raises:
@@ -84,4 +84,4 @@ def scaled(trace: FluidTrace, nodes: int, load: float) -> FluidTrace:
     if span_s > LONGEST_SPAN_S:
         raise BadInput(f"load {load:g}: the trace would last {span_s:.2g} s; valid: a higher load")
     submit_s = np.floor((trace.submit_s - trace.submit_s[0]) * factor + 0.5)
-    return replace(trace, submit_s=submit_s)
+    return replace(trace, submit=submit_s)

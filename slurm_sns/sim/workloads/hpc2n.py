@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
+from slurm_sns.sim.trace import SHORTEST_RUN_S, TOO_LARGE, TraceArrays, counted
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+from slurm_sns.sim.traces.fluid_trace import PARTS
 from slurm_sns.sim.traces.swf import REQUESTED_TIME, read_fields, usable_lines
-from slurm_sns.sim.traces.trace_arrays import SHORTEST_RUN_S, TOO_LARGE, counted
 
 Column = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -42,7 +42,7 @@ MEMORY_FLOOR = PARTS // 10
 WEEK_S = 7 * 86_400
 
 
-def read_hpc2n(source: TraceFile, *, memory_floor: bool = True) -> FluidTrace:
+def read_hpc2n(source: TraceFile, *, memory_floor: bool = True) -> TraceArrays:
     """The whole log as one trace on the log's own clock, which begins at its UnixStartTime.
 
     Raises:
@@ -67,14 +67,14 @@ def read_hpc2n(source: TraceFile, *, memory_floor: bool = True) -> FluidTrace:
     submit_s = _whole(fields["submit"])
     kept = kept[np.lexsort((fields["job"][kept], submit_s[kept]))]
     limit_s = fields["requested time"][kept]
-    return FluidTrace(
+    return TraceArrays(
         identity=fields["job"][kept].astype(np.int64),
-        submit_s=submit_s[kept],
-        run_s=np.maximum(_whole(fields["run time"][kept]), SHORTEST_RUN_S),
+        submit=submit_s[kept],
+        run=np.maximum(_whole(fields["run time"][kept]), SHORTEST_RUN_S),
         tasks=tasks[kept],
-        cpu=task_processors[kept] * (PARTS // NODE_PROCESSORS),
+        cores=task_processors[kept] * (PARTS // NODE_PROCESSORS),
         memory=memory[kept],
-        limit_s=np.where(limit_s > 0, limit_s, np.nan),
+        limit=np.maximum(limit_s, 0),
         dropped=counted(dropped),
     )
 
@@ -85,7 +85,7 @@ def processor_memory_kb(requested_kb: Column, used_kb: Column) -> Integers:
     return np.where(larger_kb > 0, larger_kb, -1).astype(np.int64)
 
 
-def weeks(trace: FluidTrace) -> tuple[FluidTrace, ...]:
+def weeks(trace: TraceArrays) -> tuple[TraceArrays, ...]:
     """The trace in weeks of its clock, in which submit times count from the begin of the week.
 
     Our log has 182 weeks, each with jobs; from its first submit there would be 181. `dropped` is counted for the whole
@@ -94,17 +94,17 @@ def weeks(trace: FluidTrace) -> tuple[FluidTrace, ...]:
     return tuple(week(trace, number) for number in range(1, number_of_weeks(trace) + 1))
 
 
-def number_of_weeks(trace: FluidTrace) -> int:
+def number_of_weeks(trace: TraceArrays) -> int:
     """How many weeks the trace's clock has until the last submit."""
     return int(trace.submit_s[-1] // WEEK_S) + 1
 
 
-def week(trace: FluidTrace, number: int) -> FluidTrace:
+def week(trace: TraceArrays, number: int) -> TraceArrays:
     """One week of the trace, counted from 1; it may be without jobs."""
     begin_s = (number - 1) * WEEK_S
     begin, end = np.searchsorted(trace.submit_s, [begin_s, begin_s + WEEK_S]).tolist()
     jobs = trace.only(slice(begin, end))
-    return replace(jobs, submit_s=jobs.submit_s - begin_s, dropped={})
+    return replace(jobs, submit=jobs.submit - begin_s, dropped={})
 
 
 def _whole(seconds: Column) -> Column:

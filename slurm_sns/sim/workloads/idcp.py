@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slurm_sns.sim.trace import ANY_POOL, TraceArrays
 from slurm_sns.sim.traces.nodes_csv import TraceSite
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace
 from slurm_sns.sim.workloads.idcp_parameters import DEFAULTS, IdcpParameters
 from slurm_sns.sim.workloads.idcp_site import (
     DAY_S,
@@ -97,7 +97,7 @@ class Fortnight(NamedTuple):
     """
 
     site: TraceSite
-    trace: PoolTrace
+    trace: TraceArrays
     begin_s: int
     end_s: int
 
@@ -112,7 +112,7 @@ class _Generators(NamedTuple):
     jobs: np.random.Generator
 
 
-def idcp(scale: float, days: float, seed: int, parameters: IdcpParameters = DEFAULTS) -> tuple[TraceSite, PoolTrace]:
+def idcp(scale: float, days: float, seed: int, parameters: IdcpParameters = DEFAULTS) -> tuple[TraceSite, TraceArrays]:
     """The site with its machines scaled, and the jobs of so many days; the same arguments give the same jobs.
 
     Raises:
@@ -143,20 +143,18 @@ def _generators(seed: int) -> _Generators:
     return _Generators(*(np.random.default_rng(part) for part in np.random.SeedSequence(seed).spawn(5)))
 
 
-def _trace(setting: StreamSetting, bursts: Sequence[Burst], days: float, random: _Generators) -> PoolTrace:
+def _trace(setting: StreamSetting, bursts: Sequence[Burst], days: float, random: _Generators) -> TraceArrays:
     """The jobs of all streams in submit order."""
     streams = all_streams(setting, math.ceil(DAY_HOURS * days), bursts, random.levels, random.bursts)
     end_s = math.ceil(DAY_S * days)
     parts = list(_parts(setting, streams, end_s, random))
     # Column by column, so that no more than one is there twice.
     columns: dict[str, Any] = {name: np.concatenate([part.pop(name) for part in parts]) for name in tuple(parts[0])}
-    return PoolTrace(
+    return TraceArrays(
         identity=np.arange(1, len(columns["submit"]) + 1),
         **columns,
         allowed_sets=allowed_sets(len(setting.site.pools), bursts, setting.parameters),
         programs=setting.programs.names,
-        ticks_per_s=1,
-        dropped={},
     )
 
 
@@ -180,7 +178,7 @@ def _parts(setting: StreamSetting, streams: Streams, end_s: int, random: _Genera
             "submit": submit,
             "run": run,
             "cores": known.cores[program].astype(np.int32),
-            "memory_mb": known.memory_mb[program],
+            "memory": known.memory_mb[program],
             "priority": streams.priority[row].astype(np.int32),
             "pool": streams.pool[row].astype(np.int32),
             "allowed": streams.allowed[row].astype(np.int32),

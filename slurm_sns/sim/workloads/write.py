@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slurm_sns.errors import SnsError
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.sim.results.result_files import decimal, gigabytes
-from slurm_sns.sim.traces.fluid_trace import HEADER, PARTS, FluidTrace
+from slurm_sns.sim.trace import ANY_POOL, TraceArrays
+from slurm_sns.sim.traces.fluid_trace import HEADER, PARTS
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, TraceSite
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, Integers, PoolTrace
 from slurm_sns.sim.workloads.netbatch import SubmittedJobs
 
 KB_PER_GB = 1 << 20
@@ -38,18 +39,18 @@ def swf_lines(parts: Iterable[SubmittedJobs], notes: Iterable[str]) -> Iterator[
         number += len(part.submit_s)
 
 
-def fluid_lines(trace: FluidTrace) -> Iterator[str]:
+def fluid_lines(trace: TraceArrays) -> Iterator[str]:
     """The lines of a CSV file of jobs with fluid needs, in the order of the trace.
 
     `cpu_need` and `memory_need` are those of one task as fractions of a node, which the trace counts in `PARTS`.
     """
     yield f"{HEADER}\n"
-    columns = (trace.identity, trace.submit_s, trace.run_s, trace.tasks, trace.cpu / PARTS, trace.memory / PARTS)
+    columns = (trace.identity, trace.submit_s, trace.run_s, trace.tasks, trace.cores / PARTS, trace.memory / PARTS)
     for row in zip(*(column.tolist() for column in columns), strict=True):
         yield ",".join(map(decimal, row)) + "\n"
 
 
-def pool_lines(site: TraceSite, trace: PoolTrace) -> Iterator[str]:
+def pool_lines(site: TraceSite, trace: TraceArrays) -> Iterator[str]:
     """The pieces of a CSV file of jobs for a site with pools, in the order of the trace.
 
     A cell is empty for a job that leaves the pool to the virtual pool, may run in every pool, or has no known time
@@ -67,18 +68,18 @@ def pool_lines(site: TraceSite, trace: PoolTrace) -> Iterator[str]:
             _seconds(trace.submit[part], trace.ticks_per_s),
             _seconds(trace.run[part], trace.ticks_per_s),
             trace.cores[part].tolist(),
-            map(gigabytes, trace.memory_mb[part].tolist()),
+            map(gigabytes, trace.memory[part].tolist()),
             (pools[at] for at in trace.pool[part].tolist()),
             trace.priority[part].tolist(),
             (sets[at] for at in trace.allowed[part].tolist()),
-            _seconds(trace.limit[part], trace.ticks_per_s),
+            _limits(trace, part),
             (programs[at] for at in trace.program[part].tolist()),
             strict=True,
         )
         yield "".join([",".join(map(str, row)) + "\n" for row in rows])
 
 
-def pool_swf_lines(site: TraceSite, trace: PoolTrace, notes: Iterable[str]) -> Iterator[str]:
+def pool_swf_lines(site: TraceSite, trace: TraceArrays, notes: Iterable[str]) -> Iterator[str]:
     """The pieces of an SWF file of such jobs: partition is the pool from 1, queue the priority, executable the program.
 
     SWF has no field for allowed pools: a reader takes it that every job may run in every pool. Memory is KB per
@@ -94,8 +95,8 @@ def pool_swf_lines(site: TraceSite, trace: PoolTrace, notes: Iterable[str]) -> I
             _seconds(trace.submit[part], trace.ticks_per_s),
             _seconds(trace.run[part], trace.ticks_per_s),
             cores.tolist(),
-            _seconds(trace.limit[part], trace.ticks_per_s),
-            (-(-trace.memory_mb[part] * KB_PER_MIB // cores)).tolist(),
+            _limits(trace, part),
+            (-(-trace.memory[part] * KB_PER_MIB // cores)).tolist(),
             np.where(trace.program[part] < 0, -1, trace.program[part] + 1).tolist(),
             trace.priority[part].tolist(),
             np.where(trace.pool[part] == ANY_POOL, -1, trace.pool[part] + 1).tolist(),
@@ -152,10 +153,15 @@ def _slices(jobs: int) -> Iterator[slice]:
     yield from (slice(begin, begin + JOBS_AT_A_TIME) for begin in range(0, jobs, JOBS_AT_A_TIME))
 
 
-def _seconds(ticks: Integers, ticks_per_s: int) -> Sequence[str]:
-    """Each time as an exact decimal; empty where it is negative, which means unknown."""
+def _seconds(ticks: NDArray[np.integer], ticks_per_s: int) -> Sequence[str]:
+    """Each time as an exact decimal."""
     if ticks_per_s == 1:
-        return [str(tick) if tick >= 0 else "" for tick in ticks.tolist()]
+        return [str(tick) for tick in ticks.tolist()]
     digits = len(str(ticks_per_s)) - 1
     split = (divmod(tick, ticks_per_s) for tick in ticks.tolist())
-    return [f"{whole}.{rest:0{digits}}".rstrip("0").rstrip(".") if whole >= 0 else "" for whole, rest in split]
+    return [f"{whole}.{rest:0{digits}}".rstrip("0").rstrip(".") for whole, rest in split]
+
+
+def _limits(trace: TraceArrays, part: slice) -> Sequence[str]:
+    """The time limits in the same way; empty where there is none."""
+    return ["" if limit == "0" else limit for limit in _seconds(trace.limit[part], trace.ticks_per_s)]

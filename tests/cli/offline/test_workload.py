@@ -107,7 +107,7 @@ def test_idcp_writes_jobs_with_pools_and_priorities_and_the_site(tmp_path, endin
     read = read_site(str(nodes))
     assert (read.pools, read.nodes.names) == (site.pools, site.nodes.names)
     again = read_pool_trace(str(jobs), read)
-    for name in ("submit", "run", "cores", "memory_mb", "pool", "priority", "limit"):
+    for name in ("submit", "run", "cores", "memory", "pool", "priority", "limit"):
         assert np.array_equal(getattr(again, name), getattr(trace, name)), name
 
 

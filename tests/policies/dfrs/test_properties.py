@@ -195,7 +195,7 @@ def test_the_same_trace_gives_the_same_run(rows, penalty_s):
         for _ in range(2)
     )
     assert once.end_s.tolist() == again.end_s.tolist()
-    assert once.places.tolist() == again.places.tolist()
+    assert once.spread.tolist() == again.spread.tolist()
 
 
 @given(rows=jobs)
@@ -205,9 +205,9 @@ def test_what_jobs_held_is_their_work_while_nothing_is_lost(rows):
     trace = trace_of(rows)
     run = replay_fluid(whole_nodes(NODES), trace, ALGORITHMS["dfrs-dynmcb8"])
     span_s = trace.submit_s[-1] - trace.submit_s[0]
-    assert run.used_cpu <= NODES * 100 * PERCENT * span_s * (1 + 1e-9)
-    assert run.used_cpu <= float((trace.cpu * trace.tasks * trace.run_s).sum()) * (1 + 1e-9)
-    assert run.used_memory <= NODES * 100 * PERCENT * span_s * (1 + 1e-9)
+    assert run.used[0] <= NODES * 100 * PERCENT * span_s * (1 + 1e-9)
+    assert run.used[0] <= float((trace.cores * trace.tasks * trace.run_s).sum()) * (1 + 1e-9)
+    assert run.used[1] <= NODES * 100 * PERCENT * span_s * (1 + 1e-9)
 
 
 unlike_nodes = st.lists(st.sampled_from([(64, 131072), (64, 8192), (6, 131072), (4, 8192)]), min_size=1, max_size=4)

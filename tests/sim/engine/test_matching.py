@@ -15,7 +15,7 @@ from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.results.metrics import measure
-from slurm_sns.sim.traces.trace_arrays import Trace, TraceJob, of_values
+from slurm_sns.sim.trace import Trace, TraceJob, of_values
 
 GB = 1024
 

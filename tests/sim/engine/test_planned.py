@@ -26,7 +26,7 @@ from slurm_sns.model import (
 from slurm_sns.policies.base import own_geometry
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.planned import PlannedSimulation
-from slurm_sns.sim.traces.trace_arrays import Trace, TraceJob
+from slurm_sns.sim.trace import Trace, TraceJob
 
 GB = 1024
 TWO_NODES = NodeArrays(("n0", "n1"), amounts([Resources(4, 8 * GB)] * 2))

@@ -19,7 +19,9 @@ from slurm_sns.sim.pages.claims import ClaimEntry, PageClaims
 from slurm_sns.sim.pages.judge import Interval, exactly, interval
 from slurm_sns.sim.pages.page import reproduce, write
 from slurm_sns.sim.pages.running import Options, PageResults, WorkerProcesses
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+from slurm_sns.sim.run import TraceRun
+from slurm_sns.sim.trace import TraceArrays
+from slurm_sns.sim.traces.fluid_trace import PARTS
 from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_NODES, offered_load, paper_trace
 from sns_reproductions import dfrs
 from sns_reproductions.dfrs import (
@@ -182,18 +184,25 @@ def test_the_printed_tables_are_complete_and_begin_and_end_as_printed():
 
 def test_an_outcome_has_bounded_stretches_and_the_memory_of_what_was_paused_and_moved():
     count = 3
-    trace = FluidTrace(
+    trace = TraceArrays(
         np.arange(count),
         np.array([100.0, 100, 200]),
         np.array([10.0, 60, 100]),
-        np.array([1, 2, 4]),
-        np.full(count, PARTS),
-        np.array([0.5, 0.25, 1]) * PARTS,
-        np.full(count, np.nan),
+        tasks=np.array([1, 2, 4]),
+        cores=np.full(count, PARTS),
+        memory=np.array([0.5, 0.25, 1]) * PARTS,
     )
     # Turnarounds of 15, 120 and 400 s; both times of the first job are below the bound of 30 s.
-    changes = (np.array([0, 3, 1]), np.array([0, 1, 2]), np.array([0, 1, 5]))
-    ours = outcome(trace, np.array([115.0, 220, 600]), *changes)
+    ran = TraceRun(
+        trace,
+        trace.submit,
+        np.array([115.0, 220, 600]),
+        np.zeros(count, np.int64),
+        preemptions=np.array([0, 3, 1]),
+        migrations=np.array([0, 1, 2]),
+        tasks_moved=np.array([0, 1, 5]),
+    )
+    ours = outcome(ran)
 
     assert (ours["max_stretch"], ours["mean_stretch"], ours["makespan_s"]) == (4, pytest.approx(7 / 3), 500)
     assert (ours["preemptions"], ours["migrations"], ours["tasks_moved"]) == (4, 3, 6)

@@ -1,7 +1,6 @@
 """The page beyond the DFRS paper: what its variants change, how it counts, and what it says."""
 
-from dataclasses import replace
-from math import inf, nan
+from math import inf
 
 import numpy as np
 import pytest
@@ -13,7 +12,8 @@ from slurm_sns.sim.pages.judge import FAILS, HOLDS
 from slurm_sns.sim.pages.page import write
 from slurm_sns.sim.pages.running import Options
 from slurm_sns.sim.replay.fluid_replay import SiteVariant
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+from slurm_sns.sim.trace import TraceArrays
+from slurm_sns.sim.traces.fluid_trace import PARTS
 from sns_reproductions import dfrs
 from sns_reproductions.dfrs import HPC2N, SCALED, Instance, units_of
 from sns_reproductions.dfrs_beyond import run as beyond
@@ -49,25 +49,24 @@ LOADS = (0.3, 0.9)
 TRACE_OF = dfrs.trace_of
 
 
-def trace_of(*jobs: tuple[float, int, float, float, float]) -> FluidTrace:
+def trace_of(*jobs: tuple[float, int, float, float, float]) -> TraceArrays:
     """Jobs of (run time, tasks, CPU need, memory need, limit), submitted at 0."""
     run_s, tasks, cpu, memory, limit_s = zip(*jobs, strict=True)
-    return FluidTrace(
+    return TraceArrays(
         np.arange(len(jobs)),
         np.zeros(len(jobs)),
         np.array(run_s, np.float64),
-        np.array(tasks, np.int64),
-        np.rint(np.array(cpu) * PARTS).astype(np.int64),
-        np.rint(np.array(memory) * PARTS).astype(np.int64),
-        np.array(limit_s, np.float64),
+        limit=np.array(limit_s, np.float64),
+        tasks=np.array(tasks, np.int64),
+        cores=np.rint(np.array(cpu) * PARTS).astype(np.int64),
+        memory=np.rint(np.array(memory) * PARTS).astype(np.int64),
     )
 
 
-def short_trace_of(instance: Instance) -> tuple[FluidTrace, int]:
+def short_trace_of(instance: Instance) -> tuple[TraceArrays, int]:
     """The first 150 jobs of an instance."""
     trace, count = TRACE_OF(instance)
-    names = ("identity", "submit_s", "run_s", "tasks", "cpu", "memory", "limit_s")
-    return replace(trace, **{name: getattr(trace, name)[:150] for name in names}), count
+    return trace.only(slice(150)), count
 
 
 @pytest.fixture(scope="module")
@@ -126,24 +125,24 @@ def test_unequal_nodes_have_as_much_together_as_equal_ones(shape, count):
 def test_jobs_are_left_out_that_do_not_fit_on_unequal_nodes():
     """64 nodes have 1.5 times the memory of a reference node: 64 tasks of 0.8 fit there, and none on the others."""
     clusters = [nodes_like(shape, 128) for shape in (GENERATIONS, UNLIKE_MEMORY)]
-    trace = trace_of((1, 64, 1, 0.8, nan), (1, 65, 1, 0.8, nan), (1, 64, 1, 1.0, nan), (1, 128, 1, 0.3, nan))
+    trace = trace_of((1, 64, 1, 0.8, 0), (1, 65, 1, 0.8, 0), (1, 64, 1, 1.0, 0), (1, 128, 1, 0.3, 0))
 
     assert fitting(trace, clusters).identity.tolist() == [0, 2, 3]
     assert fitting(trace, [nodes_like(EQUAL, 128)]).identity.tolist() == [0, 1, 2, 3]
 
 
 def test_a_need_is_measured_too_low_or_too_high_and_never_above_a_node():
-    trace = trace_of(*[(1, 1, 0.5, 0.1, nan)] * 50, *[(1, 1, 1, 0.1, nan)] * 50)
+    trace = trace_of(*[(1, 1, 0.5, 0.1, 0)] * 50, *[(1, 1, 1, 0.1, 0)] * 50)
     known, ratio = measured(trace, (-0.1, 0.1), np.random.default_rng(1))
 
-    assert set(known.cpu[:50].tolist()) == {450_000, 550_000}
-    assert set(known.cpu[50:].tolist()) == {900_000, 1_000_000}
-    assert np.array_equal(known.cpu, ratio * trace.cpu)
+    assert set(known.cores[:50].tolist()) == {450_000, 550_000}
+    assert set(known.cores[50:].tolist()) == {900_000, 1_000_000}
+    assert np.array_equal(known.cores, ratio * trace.cores)
     assert set(ratio.tolist()) == {0.9, 1.0, 1.1}
 
 
 def test_estimates_are_the_limits_where_there_are_any_and_else_one_to_five_times_the_run_time():
-    trace = trace_of((100, 1, 1, 1, 60), *[(100, 1, 1, 1, nan)] * 200)
+    trace = trace_of((100, 1, 1, 1, 60), *[(100, 1, 1, 1, 0)] * 200)
     found = estimates(trace, np.random.default_rng(1))
 
     assert found[0] == 60

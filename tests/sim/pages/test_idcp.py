@@ -16,7 +16,7 @@ from slurm_sns.sim.pages.judge import interval
 from slurm_sns.sim.pages.page import reproduce, write
 from slurm_sns.sim.pages.running import Options, WorkerProcesses
 from slurm_sns.sim.traces.nodes_csv import TraceSite
-from slurm_sns.sim.traces.pool_trace import PoolTrace
+from slurm_sns.sim.trace import TraceArrays
 from sns_reproductions import idcp
 from sns_reproductions.idcp import TAILS, VARIANTS, compared, quantities, table
 from sns_reproductions.idcp_activities import run as activities
@@ -232,21 +232,13 @@ def test_a_number_that_no_seed_has_is_shown_as_none():
 
 def test_an_estimate_is_the_mean_of_the_programs_runs_that_ended_in_the_day_before():
     day = 86_400
-    ones, unknown = np.ones(6, np.int64), np.zeros(6, np.int64)
-    trace = PoolTrace(
-        identity=np.arange(6),
-        submit=np.array([0, 0, 0, 100, day, day + 60]),
-        run=np.array([10, 30, 50, 20, 20, 20]),
-        cores=ones,
-        memory_mb=ones,
-        priority=unknown,
-        pool=unknown,
-        allowed=unknown,
-        allowed_sets=np.ones((1, 1), np.bool_),
-        limit=unknown,
+    trace = TraceArrays(
+        np.arange(6),
+        np.array([0, 0, 0, 100, day, day + 60]),
+        np.array([10, 30, 50, 20, 20, 20]),
+        priority=np.zeros(6, np.int64),
         program=np.array([0, 0, 1, 0, 0, 0]),
         programs=("a", "b"),
-        ticks_per_s=1,
     )
     end = np.array([60, 100, 50, 2 * day, 2 * day, 2 * day])
     found = activities.estimates(trace, end, trace.priority == 0)

@@ -23,7 +23,7 @@ from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.progress.progress import Fixed
 from slurm_sns.sim.replay.backfilling_loop import EASY, EASY_EXTRA_NODES, FCFS
 from slurm_sns.sim.replay.trace_replay import replay, replay_in_order
-from slurm_sns.sim.traces.trace_arrays import Trace, TraceJob, of_values
+from slurm_sns.sim.trace import Trace, TraceJob, of_values
 
 NAMES = "abcdef"
 HEURISTICS = ("first-fit", "best-fit-cores", "worse-fit-memory", "mix-fit", IDLEST)
@@ -155,7 +155,7 @@ def test_a_portfolio_matches_as_in_the_plain_engine(case, how):
     factors = np.array([1.0, 0.7, 1.6])
     most = max(map(len, records.choices))
     by_choice = np.ascontiguousarray(np.rint(factors[:most, np.newaxis] * records.run_s).astype(np.int64))
-    records = replace(records, run_s_in=by_choice)
+    records = replace(records, run_in=by_choice)
     places = {each.job.id: at for at, each in enumerate(trace.jobs)}
 
     def run_s(job: Job, alternative: Alternative) -> int:

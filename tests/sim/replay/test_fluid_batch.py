@@ -4,7 +4,6 @@ import csv
 import gzip
 import os
 from collections import defaultdict
-from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +18,9 @@ from slurm_sns.policies.baselines.parameters import EasyParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.replay.fluid_replay import BATCH, replay_batch
-from slurm_sns.sim.results.run import TraceRun
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
-from slurm_sns.sim.traces.trace_arrays import Trace, TraceJob, of_values
+from slurm_sns.sim.run import TraceRun
+from slurm_sns.sim.trace import Trace, TraceArrays, TraceJob, of_values
+from slurm_sns.sim.traces.fluid_trace import PARTS
 
 REFERENCE = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[3].parent / "shared")) / "reference" / "dfrs"
 TASK = Resources(1, 1024)
@@ -31,22 +30,21 @@ needs_reference = pytest.mark.skipif(
 )
 
 
-def trace_of(*jobs: tuple[float, float, int]) -> FluidTrace:
+def trace_of(*jobs: tuple[float, float, int]) -> TraceArrays:
     """Jobs of (submit, run time, tasks)."""
     submit_s, run_s, tasks = zip(*jobs, strict=True) if jobs else ((), (), ())
     needs = np.full(len(jobs), PARTS, np.int64)
-    return FluidTrace(
+    return TraceArrays(
         np.arange(len(jobs)),
         np.array(submit_s, np.float64),
         np.array(run_s, np.float64),
-        np.array(tasks, np.int64),
-        needs,
-        needs,
-        np.full(len(jobs), nan),
+        tasks=np.array(tasks, np.int64),
+        cores=needs,
+        memory=needs,
     )
 
 
-def by_policy(nodes: int, trace: FluidTrace, algorithm: str, *, expected_run_s=None) -> TraceRun:
+def by_policy(nodes: int, trace: TraceArrays, algorithm: str, *, expected_run_s=None) -> TraceRun:
     """The same by the policy: each task alone on one of the nodes, which are all alike."""
     expected_run_s = trace.run_s if expected_run_s is None else expected_run_s
     rows = zip(trace.submit_s.tolist(), trace.run_s.tolist(), trace.tasks.tolist(), list(expected_run_s), strict=True)
@@ -162,7 +160,7 @@ JOBS = st.lists(
 )
 
 
-def made(jobs) -> tuple[FluidTrace, np.ndarray]:
+def made(jobs) -> tuple[TraceArrays, np.ndarray]:
     """A trace and estimates, from jobs of (seconds after the one before, run time, tasks, error of the estimate)."""
     submit_s = np.cumsum([gap for gap, *_ in jobs])
     trace = trace_of(*((at, run, tasks) for at, (_, run, tasks, _) in zip(submit_s, jobs, strict=True)))
@@ -225,7 +223,7 @@ def test_easy_never_delays_the_head_job_if_no_estimate_is_too_short(algorithm, j
             assert start_s[head] <= could_start_s(trace, running, start_s + expected, head)
 
 
-def could_start_s(trace: FluidTrace, running, expected_end_s, head: int) -> float:
+def could_start_s(trace: TraceArrays, running, expected_end_s, head: int) -> float:
     """When so many nodes are expected to be free as the head job needs."""
     free = NODES - trace.tasks[running].sum()
     for job in sorted(running, key=lambda job: expected_end_s[job]):

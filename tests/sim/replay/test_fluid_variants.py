@@ -13,24 +13,24 @@ from slurm_sns.model import Resources
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GANG
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.replay.fluid_replay import SiteVariant, replay_fluid
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, whole_nodes
+from slurm_sns.sim.trace import TraceArrays
+from slurm_sns.sim.traces.fluid_trace import PARTS, whole_nodes
 
 GREEDY, PMTN = ALGORITHMS["dfrs-greedy"], ALGORITHMS["dfrs-greedy-pmtn"]
 EVERY = {**ALGORITHMS, "gang": GANG}
 MINUTE = SiteVariant(apply_s=60)
 
 
-def trace_of(*jobs: tuple[float, float, int, float, float]) -> FluidTrace:
+def trace_of(*jobs: tuple[float, float, int, float, float]) -> TraceArrays:
     """Jobs of (submit, run time, tasks, CPU need, memory need), the needs as fractions of a node."""
     submit_s, run_s, tasks, cpu, memory = zip(*jobs, strict=True)
-    return FluidTrace(
+    return TraceArrays(
         np.arange(len(jobs)),
         np.array(submit_s, np.float64),
         np.array(run_s, np.float64),
-        np.array(tasks, np.int64),
-        np.rint(np.array(cpu) * PARTS).astype(np.int64),
-        np.rint(np.array(memory) * PARTS).astype(np.int64),
-        np.full(len(jobs), nan),
+        tasks=np.array(tasks, np.int64),
+        cores=np.rint(np.array(cpu) * PARTS).astype(np.int64),
+        memory=np.rint(np.array(memory) * PARTS).astype(np.int64),
     )
 
 
@@ -40,7 +40,7 @@ def nodes_of(*sizes: tuple[float, float]) -> NodeArrays:
     return NodeArrays(names, amounts([Resources(round(cpu * PARTS), round(memory * PARTS)) for cpu, memory in sizes]))
 
 
-def random_trace(seed: int) -> FluidTrace:
+def random_trace(seed: int) -> TraceArrays:
     """Forty jobs for four nodes, so many at a time that jobs share nodes, wait and are paused."""
     random = np.random.default_rng(seed)
     submit_s, run_s = np.sort(random.integers(0, 3000, 40)), random.integers(1, 900, 40)
@@ -149,7 +149,7 @@ def test_equal_errors_of_all_jobs_cancel_where_the_cpu_is_short():
 SHARING = trace_of((0, 100, 1, 1, 0.1), (0, 100, 1, 1, 0.1))
 
 
-def limited(trace: FluidTrace, *limits_s: float, algorithm=GREEDY, penalty_s: float = 0):
+def limited(trace: TraceArrays, *limits_s: float, algorithm=GREEDY, penalty_s: float = 0):
     variant = SiteVariant(limit_s=np.array(limits_s))
     return replay_fluid(whole_nodes(1), trace, algorithm, penalty_s=penalty_s, variant=variant)
 
@@ -207,7 +207,7 @@ def test_a_task_does_not_go_to_a_node_with_less_memory_than_it_needs():
     run = replay_fluid(unequal, trace, GANG)
 
     assert run.start_s.tolist() == [0, 100, 20]
-    assert run.places.tolist() == [1, 1, 0]
+    assert [run.nodes(job) for job in range(3)] == [[1], [1], [0]]
 
 
 def test_a_task_that_needs_the_cpu_of_a_reference_node_runs_at_half_speed_on_half_a_node():

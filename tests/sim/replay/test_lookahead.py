@@ -11,7 +11,7 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.replay.lookahead_replay import ArrivalSource, Lookahead, MatchComparison, replay_ahead
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.traces.trace_arrays import RecordBuilder
+from slurm_sns.sim.traces.trace_builder import RecordBuilder
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 from sns_reproductions.netbatch_sweeps import records_of
@@ -42,7 +42,7 @@ def test_the_compiled_replay_and_the_oracle_start_every_job_at_the_same_time_on_
     rules = rules_of(MatchingParameters(queue_depth=40, reservations=2))
 
     fast = replay_ahead(pool, records, rules, lookahead, interval_s=30)
-    simulation = LookaheadSimulation(pool, records.trace(), rules, lookahead, interval_s=30)
+    simulation = LookaheadSimulation(pool, records.values(), rules, lookahead, interval_s=30)
     slow = {placed.job.id: (placed.start_s, placed.nodes.tolist()) for placed in simulation.run().placements}
 
     got = {int(job): (int(fast.start_s[at]), list(fast.nodes(at))) for at, job in enumerate(records.identity)}

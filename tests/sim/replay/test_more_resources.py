@@ -10,7 +10,7 @@ from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, NodeArrays, amounts
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.traces.trace_arrays import RecordBuilder
+from slurm_sns.sim.traces.trace_builder import RecordBuilder
 from slurm_sns.sim.workloads.netbatch import generate
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 from sns_reproductions.netbatch_resources import run as resources

@@ -12,13 +12,15 @@ from slurm_sns.errors import BadInput
 from slurm_sns.policies.rescheduling.parameters import ReschedulingParameters
 from slurm_sns.sim.replay import pool_replay
 from slurm_sns.sim.replay.pool_replay import replay_pools
+from slurm_sns.sim.run import TraceRun
+from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.nodes_csv import read_site
-from slurm_sns.sim.traces.pool_trace import PoolTrace, read_pool_trace
+from slurm_sns.sim.traces.pool_trace import read_pool_trace
 
 PAPER = ReschedulingParameters()
 OFTEN = ReschedulingParameters(averages="suspended")
 JOB_TIMES = ("end", "first_start", "start", "waited", "suspended", "wasted", "first_suspended")
-JOB_COLUMNS = (*JOB_TIMES, "node", "pool", "suspensions", "restarts")
+JOB_COLUMNS = (*JOB_TIMES, "place", "pool", "suspensions", "restarts")
 VISIT_TIMES = ("joined", "start", "suspended", "ran")
 
 #: Job 1 is suspended from 100 to 250. Job 4 is suspended at 460, moves to B, and is suspended there from 1000 to 1100.
@@ -39,7 +41,7 @@ def site(write):
 
 @pytest.fixture
 def read(write, site):
-    def read(lines: str) -> PoolTrace:
+    def read(lines: str) -> TraceArrays:
         return read_pool_trace(write("t.csv", f"job_id,submit_s,run_s,cores,mem_gb,pool,priority\n{lines}"), site)
 
     return read
@@ -59,7 +61,7 @@ def busy(read):
     return read("\n".join(lines) + "\n")
 
 
-def require_same(one: pool_replay.PoolRun, other: pool_replay.PoolRun) -> None:
+def require_same(one: TraceRun, other: TraceRun) -> None:
     for name in (*JOB_COLUMNS, "cores_used", "suspended_jobs"):
         assert getattr(one, name).tolist() == getattr(other, name).tolist(), name
     for name, column in one.visits()._asdict().items():
@@ -189,8 +191,8 @@ def test_nodes_and_pools_are_places_in_the_sites_lists_though_pools_are_interlea
     lines = "1,0,100,1,0,A,0\n2,0,100,1,0,A,0\n3,0,100,1,0,B,0\n4,0,100,1,0,B,0\n"
     trace = read_pool_trace(write("t.csv", f"job_id,submit_s,run_s,cores,mem_gb,pool,priority\n{lines}"), site)
     run = replay_pools(site, trace, PAPER)
-    assert [site.nodes.names[node] for node in run.node] == ["a1", "a2", "b1", "b2"]
-    assert run.visits().node.tolist() == run.node.tolist()
+    assert [site.nodes.names[node] for node in run.place] == ["a1", "a2", "b1", "b2"]
+    assert run.visits().node.tolist() == run.place.tolist()
     assert [site.pools[pool] for pool in run.pool] == ["A", "A", "B", "B"]
 
 
@@ -204,7 +206,7 @@ def test_one_job_alone_is_a_trace(site, read):
         "suspended": [0],
         "wasted": [0],
         "first_suspended": [-1],
-        "node": [1],
+        "place": [1],
         "pool": [1],
         "suspensions": [0],
         "restarts": [0],

@@ -22,7 +22,7 @@ from slurm_sns.sim.results.metrics import measure
 from slurm_sns.sim.results.result_files import result_files
 from slurm_sns.sim.traces.nodes_csv import read_nodes
 from slurm_sns.sim.traces.read_trace import read_records
-from slurm_sns.sim.traces.trace_arrays import RecordBuilder
+from slurm_sns.sim.traces.trace_builder import RecordBuilder
 
 DATA = Path(__file__).parents[2] / "data" / "netbatch"
 SHARED = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[3].parent / "shared"))
@@ -58,7 +58,7 @@ def by_kernel(folder: Path, trace: str, reference: str) -> list[str]:
 
 def by_twin(folder: Path, trace: str, reference: str) -> list[str]:
     node_arrays = read_nodes(str(folder / f"{trace}.nodes.csv"))
-    jobs = read_records(str(folder / f"{trace}.jobs.csv.gz"), node_arrays).trace()
+    jobs = read_records(str(folder / f"{trace}.jobs.csv.gz"), node_arrays).values()
     outcome = Simulation(
         node_arrays, jobs, plainly(max_jobs(parameters(reference))), queue_depth=DEPTH, interval_s=30
     ).run()
@@ -135,7 +135,7 @@ def test_replay_and_engine_give_the_same_bytes_and_metrics(run, shares, age_limi
     done = replay(SMALL, records, rules_of(chosen), interval_s=interval_s, shares=shares, age_limit_s=age_limit_s)
     plain = Simulation(
         SMALL,
-        records.trace(),
+        records.values(),
         plainly(max_jobs(chosen)),
         queue_depth=chosen.queue_depth,
         interval_s=interval_s,

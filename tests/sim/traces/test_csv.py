@@ -14,7 +14,7 @@ HEADER = "job_id,submit_s,run_s,cores,mem_gb\n"
 @pytest.fixture
 def read(write, small_pool):
     def read(text: str, name: str = "trace.csv", **options):
-        return read_records(write(name, text), small_pool, **options).trace()
+        return read_records(write(name, text), small_pool, **options).values()
 
     return read
 

@@ -1,6 +1,5 @@
 """Traces for fractional sharing: which files are read, in which units, and what is refused."""
 
-import numpy as np
 import pytest
 
 from slurm_sns.errors import BadInput
@@ -19,7 +18,7 @@ def test_needs_are_parts_of_a_node_and_jobs_are_in_submit_order(write, alike):
     name = write("t.csv", HEADER + "7,20,5,1,0.25,0.1\n3,10,2.5,2,1,0.333333\n")
     trace, node_arrays = read_fluid(name, alike)
     assert trace.identity.tolist() == [3, 7]
-    assert trace.cpu.tolist() == [PARTS, PARTS // 4]
+    assert trace.cores.tolist() == [PARTS, PARTS // 4]
     assert trace.memory.tolist() == [333_333, PARTS // 10]
     assert trace.run_s.tolist() == [2.5, 5]
     assert trace.unsorted == 1
@@ -41,17 +40,17 @@ def test_jobs_that_can_never_run_are_dropped_and_counted(write, alike):
 def test_a_swf_job_has_a_task_on_each_of_its_nodes(write, alike):
     swf = "1 0 -1 60 6 -1 -1 6 -1 1048576 1 1 -1 -1 -1 -1 -1 -1\n"
     trace, node_arrays = read_fluid(write("t.swf", swf), alike)
-    assert (trace.tasks.tolist(), trace.cpu.tolist(), trace.memory.tolist()) == ([2], [3], [3072])
+    assert (trace.tasks.tolist(), trace.cores.tolist(), trace.memory.tolist()) == ([2], [3], [3072])
     assert node_arrays is alike
 
 
 def test_a_batch_scheduler_gives_each_task_a_node(write, alike):
     trace, _ = read_fluid(write("t.csv", HEADER + "1,0,5,2,0.25,0.1\n"), alike)
-    (job,) = on_whole_nodes(trace, alike).trace().jobs
+    (job,) = on_whole_nodes(trace, alike).values().jobs
     assert job.job.alternatives[0].nodes == 2
     assert job.job.alternatives[0].exclusive
     assert job.job.expected_run_s == job.run_s == 5
-    assert not np.isfinite(trace.limit_s).any()
+    assert len(trace.limit) == 0
 
 
 @pytest.mark.parametrize(

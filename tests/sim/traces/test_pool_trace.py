@@ -79,11 +79,11 @@ def test_the_columns_of_a_job(read, site):
     assert trace.submit.tolist() == [0, 10, 10]
     assert trace.run.tolist() == [300, 20, 20]
     assert trace.cores.tolist() == [1, 2, 2]
-    assert trace.memory_mb.tolist() == [2048, 512, 512]
+    assert trace.memory.tolist() == [2048, 512, 512]
     assert trace.priority.tolist() == [5, 0, 0]
     assert [site.pools[at] if at != ANY_POOL else "" for at in trace.pool] == ["A", "", "B"]
     assert trace.allowed_sets[trace.allowed].tolist() == [[True, True], [True, True], [True, False]]
-    assert trace.limit.tolist() == [600, -1, -1]
+    assert trace.limit.tolist() == [600, 0, 0]
     assert [trace.programs[at] if at >= 0 else "" for at in trace.program] == ["gcc", "", "gcc"]
     assert (trace.ticks_per_s, trace.dropped) == (1, {})
 
@@ -91,11 +91,11 @@ def test_the_columns_of_a_job(read, site):
 def test_without_the_optional_columns_all_pools_are_allowed_and_nothing_is_known(read):
     trace = read("1,0,300,1,2,A,0")
     assert trace.allowed_sets[trace.allowed].tolist() == [[True, True]]
-    assert (trace.limit.tolist(), trace.program.tolist(), trace.programs) == ([-1], [-1], ())
+    assert (trace.limit.tolist(), trace.program.tolist(), trace.programs) == ([0], [-1], ())
 
 
 def test_memory_has_no_minimum_and_is_rounded_up_to_mib(read):
-    assert read("1,0,1,1,0,A,0", "2,0,1,1,0.0001,A,0", "3,0,1,1,2.337890625,A,0").memory_mb.tolist() == [0, 1, 2394]
+    assert read("1,0,1,1,0,A,0", "2,0,1,1,0.0001,A,0", "3,0,1,1,2.337890625,A,0").memory.tolist() == [0, 1, 2394]
 
 
 def test_jobs_are_in_submit_order_and_those_of_one_moment_in_that_of_the_file(write, site):
@@ -109,13 +109,13 @@ def test_jobs_are_in_submit_order_and_those_of_one_moment_in_that_of_the_file(wr
     ("times", "ticks_per_s", "ticks"),
     [
         ("5,7,9", 1, (5, 7, 9)),
-        ("5.0,7.000,", 1, (5, 7, -1)),
-        ("5.5,7,", 1000, (5500, 7000, -1)),
-        ("5,7.001,", 1000, (5000, 7001, -1)),
+        ("5.0,7.000,", 1, (5, 7, 0)),
+        ("5.5,7,", 1000, (5500, 7000, 0)),
+        ("5,7.001,", 1000, (5000, 7001, 0)),
         ("5,7,9.25", 1000, (5000, 7000, 9250)),
         ("5,0.0001,9", 1_000_000, (5_000_000, 100, 9_000_000)),
-        ("3999999999.123457,1,", 1_000_000, (3_999_999_999_123_457, 1_000_000, -1)),
-        ("0.1234567,1,", 1_000_000, (123_457, 1_000_000, -1)),
+        ("3999999999.123457,1,", 1_000_000, (3_999_999_999_123_457, 1_000_000, 0)),
+        ("0.1234567,1,", 1_000_000, (123_457, 1_000_000, 0)),
     ],
 )
 def test_a_tick_is_the_longest_unit_that_holds_all_times(read, times, ticks_per_s, ticks):
@@ -307,16 +307,16 @@ def test_swf_gives_pool_priority_program_and_limit_by_number(read_swf, site):
     assert [site.pools[at] if at != ANY_POOL else "" for at in trace.pool] == ["A", "", "B"]
     assert trace.priority.tolist() == [7, 0, 0]
     assert [trace.programs[at] if at >= 0 else "" for at in trace.program] == ["31", "", "4"]
-    assert trace.limit.tolist() == [3600, -1, -1]
+    assert trace.limit.tolist() == [3600, 0, 0]
     assert trace.allowed_sets[trace.allowed].all()
     assert trace.cores.tolist() == [2, 2, 2]
-    assert trace.memory_mb.tolist() == [2048, 2048, 2048]
+    assert trace.memory.tolist() == [2048, 2048, 2048]
     assert trace.ticks_per_s == 1
 
 
 def test_swf_jobs_have_the_least_memory_and_run_time_of_the_project(read_swf):
     trace = read_swf(swf(1, run=0, memory_kb=-1), swf(2, run=0, requested=1, memory_kb=5))
-    assert trace.memory_mb.tolist() == [1024, 1024]
+    assert trace.memory.tolist() == [1024, 1024]
     assert trace.run.tolist() == [1, 1]
 
 

@@ -108,7 +108,7 @@ def test_a_trace_of_programs_is_none_for_matching(write, small_pool):
     from slurm_sns.sim.traces.read_trace import read_records
 
     with pytest.raises(BadInput, match="line 1: column"):
-        read_records(write("trace.csv", HEADER + "1,0,100,mg,16\n"), small_pool).trace()
+        read_records(write("trace.csv", HEADER + "1,0,100,mg,16\n"), small_pool).values()
 
 
 # --- the authors' model of run times ---

@@ -20,7 +20,7 @@ def line(*, job=1, submit=0, run=60, used=1, used_kb=-1, asked=-1, asked_kb=-1, 
 @pytest.fixture
 def read(write, small_pool):
     def read(*lines: str, **options):
-        return read_records(write("trace.swf", "; Version: 2.2\n\n" + "".join(lines)), small_pool, **options).trace()
+        return read_records(write("trace.swf", "; Version: 2.2\n\n" + "".join(lines)), small_pool, **options).values()
 
     return read
 
@@ -96,7 +96,7 @@ def test_the_limit_keeps_the_first_jobs_of_the_file(read):
 def test_swf_comes_from_standard_input_too(monkeypatch, small_pool):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line(job=5).encode())))
 
-    assert read_records("-", small_pool).trace().jobs[0].job.id == 5
+    assert read_records("-", small_pool).values().jobs[0].job.id == 5
 
 
 @pytest.mark.parametrize(

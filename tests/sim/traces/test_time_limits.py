@@ -30,26 +30,26 @@ def test_user_estimates_are_the_time_limits(plainly, write, small_pool, monkeypa
         monkeypatch.setattr(swf.SwfReader, "_plain", refuse)
 
     records = read_records(write("t.swf", SWF), small_pool, user_estimates=True)
-    assert expected(records.trace()) == [3600, 31, None, None]
+    assert expected(records.values()) == [3600, 31, None, None]
 
 
 @pytest.mark.parametrize(("name", "text"), [("t.swf", SWF), ("t.csv", CSV)])
 def test_otherwise_run_times_are_known(name, text, write, small_pool):
-    assert set(expected(read_records(write(name, text), small_pool).trace())) == {60}
-    assert read_records(write(name, text), small_pool).limit_s is None
+    assert set(expected(read_records(write(name, text), small_pool).values())) == {60}
+    assert len(read_records(write(name, text), small_pool).limit) == 0
 
 
 def test_jobs_that_are_too_large_take_their_limits_with_them(write, small_pool):
     text = SWF.replace("2 5 -1 60 1 -1 -1 1 30.5", "2 5 -1 60 1 -1 -1 99 30.5")
 
-    assert expected(read_records(write("t.swf", text), small_pool, user_estimates=True).trace()) == [3600, None, None]
+    assert expected(read_records(write("t.swf", text), small_pool, user_estimates=True).values()) == [3600, None, None]
 
 
 def test_limits_are_sorted_with_their_jobs(write, small_pool):
     lines = SWF.splitlines(keepends=True)
     text = "".join([lines[0], *reversed(lines[1:])])
 
-    trace = read_records(write("t.swf", text), small_pool, user_estimates=True).trace()
+    trace = read_records(write("t.swf", text), small_pool, user_estimates=True).values()
 
     assert [each.job.id for each in trace.jobs] == [1, 2, 4, 3]
     assert expected(trace) == [3600, 31, None, None]

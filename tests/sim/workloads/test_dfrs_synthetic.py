@@ -9,7 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.errors import BadInput
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace
+from slurm_sns.sim.trace import TraceArrays
+from slurm_sns.sim.traces.fluid_trace import PARTS
 from slurm_sns.sim.workloads.dfrs_synthetic import annotate, offered_load, paper_trace, scaled
 from slurm_sns.sim.workloads.lublin import SETS, lublin_jobs
 from slurm_sns.sim.workloads.write import fluid_lines, write_pieces
@@ -19,17 +20,15 @@ def rng(seed=1):
     return np.random.default_rng(seed)
 
 
-def trace_of(*jobs) -> FluidTrace:
+def trace_of(*jobs) -> TraceArrays:
     """A trace of jobs (submit, run, tasks)."""
     submit_s, run_s, tasks = np.array(jobs).T
     needs = np.full(len(jobs), PARTS)
-    return FluidTrace(
-        np.arange(1, len(jobs) + 1), submit_s * 1.0, run_s * 1.0, tasks, needs, needs, np.full(len(jobs), np.nan)
-    )
+    return TraceArrays(np.arange(1, len(jobs) + 1), submit_s * 1.0, run_s * 1.0, tasks=tasks, cores=needs, memory=needs)
 
 
 def columns(trace):
-    return {name: getattr(trace, name).tolist() for name in ("identity", "run_s", "tasks", "cpu", "memory")}
+    return {name: getattr(trace, name).tolist() for name in ("identity", "run_s", "tasks", "cores", "memory")}
 
 
 def test_a_paper_trace_has_1000_jobs_of_up_to_128_tasks_and_begins_with_its_first_submit():
@@ -39,7 +38,7 @@ def test_a_paper_trace_has_1000_jobs_of_up_to_128_tasks_and_begins_with_its_firs
     assert trace.submit_s[0] == 0
     assert trace.tasks.min() == 1
     assert trace.tasks.max() == 128
-    assert np.isnan(trace.limit_s).all()
+    assert len(trace.limit) == 0
     assert trace.dropped == {}
 
 
@@ -51,8 +50,8 @@ def test_the_last_of_1000_jobs_is_submitted_after_four_to_six_days_generally():
 
 def test_one_task_jobs_need_a_quarter_of_a_nodes_cpu_and_others_all_of_it():
     trace = paper_trace(rng())
-    assert set(trace.cpu[trace.tasks == 1]) == {PARTS // 4}
-    assert set(trace.cpu[trace.tasks > 1]) == {PARTS}
+    assert set(trace.cores[trace.tasks == 1]) == {PARTS // 4}
+    assert set(trace.cores[trace.tasks > 1]) == {PARTS}
 
 
 def test_55_percent_of_the_jobs_need_a_tenth_of_the_memory_and_the_others_2_to_10_tenths_alike():
@@ -112,14 +111,13 @@ def test_a_load_that_puts_all_submits_into_one_second_is_refused(jobs):
 
 
 def test_the_file_has_needs_as_fractions_of_a_node_without_trailing_zeros(tmp_path):
-    trace = FluidTrace(
+    trace = TraceArrays(
         np.array([7, 8]),
         np.array([0.0, 1200.0]),
         np.array([10.0, 2.5]),
-        np.array([1, 100]),
-        np.array([PARTS // 4, PARTS]),
-        np.array([PARTS // 10, 195_312]),
-        np.full(2, np.nan),
+        tasks=np.array([1, 100]),
+        cores=np.array([PARTS // 4, PARTS]),
+        memory=np.array([PARTS // 10, 195_312]),
     )
     write_pieces(tmp_path / "t.csv.gz", fluid_lines(trace))
     assert gzip.decompress((tmp_path / "t.csv.gz").read_bytes()).decode().splitlines() == [
@@ -133,7 +131,7 @@ def test_the_needs_in_a_file_are_exact():
     trace = paper_trace(rng())
     rows = list(csv.DictReader("".join(fluid_lines(trace)).splitlines()))
     assert [round(float(row["memory_need"]) * PARTS) for row in rows] == trace.memory.tolist()
-    assert [round(float(row["cpu_need"]) * PARTS) for row in rows] == trace.cpu.tolist()
+    assert [round(float(row["cpu_need"]) * PARTS) for row in rows] == trace.cores.tolist()
     assert [float(row["submit_s"]) for row in rows] == trace.submit_s.tolist()
     assert [float(row["run_s"]) for row in rows] == trace.run_s.tolist()
 

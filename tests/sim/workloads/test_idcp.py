@@ -8,8 +8,9 @@ import pytest
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, amounts
+from slurm_sns.sim.trace import ANY_POOL, TraceArrays
 from slurm_sns.sim.traces.nodes_csv import TraceSite, read_site
-from slurm_sns.sim.traces.pool_trace import ANY_POOL, PoolTrace, read_pool_trace
+from slurm_sns.sim.traces.pool_trace import read_pool_trace
 from slurm_sns.sim.workloads.idcp import Burst, burst_fortnight, idcp, ordinary_bursts
 from slurm_sns.sim.workloads.idcp_parameters import DEFAULTS
 from slurm_sns.sim.workloads.idcp_site import DAY_S, HOUR_S, LIMITS_S, idcp_site, pool_cores, programs
@@ -36,7 +37,7 @@ def load(site, trace, jobs, span_s):
 
 
 def assert_equal(trace, other):
-    for field in fields(PoolTrace):
+    for field in fields(TraceArrays):
         assert np.array_equal(getattr(trace, field.name), getattr(other, field.name)), field.name
 
 
@@ -310,13 +311,13 @@ def test_a_trace_is_read_back_from_csv_as_it_was_generated(tmp_path):
     assert np.array_equal(read.pool_of, site.pool_of)
     assert np.array_equal(read.nodes.capacity, site.nodes.capacity)
     again = read_pool_trace(str(tmp_path / "jobs.csv"), read)
-    for name in ("identity", "submit", "run", "cores", "memory_mb", "priority", "pool", "limit", "ticks_per_s"):
+    for name in ("identity", "submit", "run", "cores", "memory", "priority", "pool", "limit", "ticks_per_s"):
         assert np.array_equal(getattr(again, name), getattr(trace, name)), name
     assert np.array_equal(again.allowed_sets[again.allowed], trace.allowed_sets[trace.allowed])
     assert [again.programs[at] for at in again.program] == [trace.programs[at] for at in trace.program]
 
 
-def small() -> tuple[TraceSite, PoolTrace]:
+def small() -> tuple[TraceSite, TraceArrays]:
     """Two jobs at two pools, with times in ms; the second knows neither its time limit nor its program."""
     site = TraceSite(
         NodeArrays(("a1", "b1"), amounts([Resources(2, 8192), Resources(4, 1024)])), ("A", "B"), np.array([0, 1])
@@ -326,16 +327,16 @@ def small() -> tuple[TraceSite, PoolTrace]:
         "submit": [0, 1500],
         "run": [10, 2000],
         "cores": [3, 1],
-        "memory_mb": [1, 1536],
+        "memory": [1, 1536],
         "priority": [0, 1],
         "pool": [ANY_POOL, 1],
         "allowed": [0, 1],
-        "limit": [3_600_000, -1],
+        "limit": [3_600_000, 0],
         "program": [0, -1],
     }
     arrays = {name: np.array(column) for name, column in columns.items()}
     allowed_sets = np.array([[True, True], [False, True]])
-    trace = PoolTrace(**arrays, allowed_sets=allowed_sets, programs=("sim",), ticks_per_s=1000, dropped={})
+    trace = TraceArrays(**arrays, allowed_sets=allowed_sets, programs=("sim",), ticks_per_s=1000)
     return site, trace
 
 
@@ -373,7 +374,7 @@ def test_a_trace_is_read_back_from_swf_but_for_the_allowed_pools(tmp_path):
     site, trace, *_ = burst_fortnight(0.002, 1)
     write_pieces(tmp_path / "jobs.swf", pool_swf_lines(site, trace, []))
     again = read_pool_trace(str(tmp_path / "jobs.swf"), site)
-    for name in ("identity", "submit", "run", "cores", "memory_mb", "priority", "pool", "limit"):
+    for name in ("identity", "submit", "run", "cores", "memory", "priority", "pool", "limit"):
         assert np.array_equal(getattr(again, name), getattr(trace, name)), name
     assert again.allowed_sets.all()
     assert [int(again.programs[at]) for at in again.program] == (trace.program + 1).tolist()

@@ -18,8 +18,8 @@ from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, CS, SNS, polic
 from slurm_sns.sim.replay.backfilling_loop import EASY
 from slurm_sns.sim.replay.compiled_loop import advance
 from slurm_sns.sim.replay.trace_replay import cluster_of, replay_in_order, to_the_end
-from slurm_sns.sim.results.run import TraceRun
-from slurm_sns.sim.traces.trace_arrays import TraceArrays
+from slurm_sns.sim.run import TraceRun
+from slurm_sns.sim.trace import TraceArrays
 
 #: Capacity is withheld for jobs that have waited so long at most, where that is limited.
 LIMIT_S = 600

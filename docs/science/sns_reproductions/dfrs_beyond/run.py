@@ -42,11 +42,12 @@ from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays, amounts
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Interval, Quantity
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults
-from slurm_sns.sim.replay.fluid_replay import BATCH, FluidRun, SiteVariant, replay_batch, replay_fluid
+from slurm_sns.sim.replay.fluid_replay import BATCH, SiteVariant, replay_batch, replay_fluid
 from slurm_sns.sim.replay.trace_replay import replay_in_order
 from slurm_sns.sim.results.metrics import bounded_stretch
-from slurm_sns.sim.results.run import TraceRun
-from slurm_sns.sim.traces.fluid_trace import PARTS, FluidTrace, on_whole_nodes, whole_nodes
+from slurm_sns.sim.run import TraceRun
+from slurm_sns.sim.trace import TraceArrays
+from slurm_sns.sim.traces.fluid_trace import PARTS, on_whole_nodes, whole_nodes
 from sns_reproductions import dfrs
 from sns_reproductions.dfrs import HPC2N, SCALED, Found, Instance, Table, Unit
 
@@ -221,11 +222,11 @@ def run_variants(instance: Instance, variants: Mapping[str, FluidVariant]) -> Fo
     for variant, what in variants.items():
         jobs = few if what.few else trace
         for name in what.algorithms:
-            runs[label(variant, name)] = _stretches(jobs, _replayed(jobs, count, name, what, instance))
+            runs[label(variant, name)] = _stretches(_replayed(jobs, count, name, what, instance))
     return {"jobs": len(trace), "left_out": len(trace) - len(few), "runs": runs}
 
 
-def _replayed(jobs: FluidTrace, count: int, name: str, what: FluidVariant, instance: Instance) -> TraceRun | FluidRun:
+def _replayed(jobs: TraceArrays, count: int, name: str, what: FluidVariant, instance: Instance) -> TraceRun:
     """The jobs in a variant. Errors and estimates depend on the seed or week alone: they are the same at each load."""
     rng = np.random.default_rng(int(instance[1]))
     if name == EASY:
@@ -240,13 +241,13 @@ def _replayed(jobs: FluidTrace, count: int, name: str, what: FluidVariant, insta
     return replay(nodes_like(what.nodes, count), known, name, int(instance[-1]), site)
 
 
-def replay(nodes: NodeArrays, trace: FluidTrace, name: str, penalty_s: float, site: SiteVariant) -> FluidRun:
+def replay(nodes: NodeArrays, trace: TraceArrays, name: str, penalty_s: float, site: SiteVariant) -> TraceRun:
     """The trace under one of DFRS's algorithms, or under gang scheduling, at a site."""
     algorithm = GANG if name == GANG_SCHEDULING else ALGORITHMS[f"dfrs-{name.lower()}"]
     return replay_fluid(nodes, trace, algorithm, period_s=dfrs.PERIOD_S, penalty_s=penalty_s, variant=site)
 
 
-def replay_sharing(count: int, trace: FluidTrace, expected_run_s: Floats) -> TraceRun:
+def replay_sharing(count: int, trace: TraceArrays, expected_run_s: Floats) -> TraceRun:
     """EASY on so many reference nodes that jobs share; each task is on a node of its own, with all of its CPU need."""
     # One core is the largest share of a node of which all CPU needs are multiples.
     core = gcd(PARTS, *np.unique(trace.cpu).tolist())
@@ -274,7 +275,7 @@ def nodes_like(shape: Shape, count: int) -> NodeArrays:
     return NodeArrays(tuple(f"n{at}" for at in range(len(capacity))), amounts(capacity))
 
 
-def fitting(trace: FluidTrace, clusters: Sequence[NodeArrays]) -> FluidTrace:
+def fitting(trace: TraceArrays, clusters: Sequence[NodeArrays]) -> TraceArrays:
     """The jobs whose tasks all find memory on each of the clusters when it is empty."""
     fits = np.ones(len(trace), np.bool_)
     for nodes in clusters:
@@ -285,24 +286,25 @@ def fitting(trace: FluidTrace, clusters: Sequence[NodeArrays]) -> FluidTrace:
     return trace.only(fits)
 
 
-def measured(trace: FluidTrace, errors: Sequence[float], rng: np.random.Generator) -> tuple[FluidTrace, Floats]:
+def measured(trace: TraceArrays, errors: Sequence[float], rng: np.random.Generator) -> tuple[TraceArrays, Floats]:
     """The trace with CPU needs as they were measured, and by job the measured need over the true one.
 
     No need is measured to be more than a reference node.
     """
-    cpu = np.rint(trace.cpu * (1 + rng.choice(np.asarray(errors), len(trace)))).astype(np.int64)
+    cpu = np.rint(trace.cores * (1 + rng.choice(np.asarray(errors), len(trace)))).astype(np.int64)
     cpu = np.minimum(cpu, PARTS)
-    return replace(trace, cpu=cpu), cpu / trace.cpu
+    return replace(trace, cores=cpu), cpu / trace.cores
 
 
-def estimates(trace: FluidTrace, rng: np.random.Generator) -> Floats:
+def estimates(trace: TraceArrays, rng: np.random.Generator) -> Floats:
     """The users' estimates of the run times: the time limits where there are any, else the f-model's."""
     drawn: Floats = trace.run_s * rng.uniform(1, MOST_OVERESTIMATED, len(trace))
-    return np.where(np.isnan(trace.limit_s), drawn, trace.limit_s)
+    return np.where(trace.limit > 0, trace.limit, drawn) if len(trace.limit) else drawn
 
 
-def _stretches(trace: FluidTrace, ran: TraceRun | FluidRun) -> dict[str, float]:
+def _stretches(ran: TraceRun) -> dict[str, float]:
     """The largest and the mean bounded stretch, and how the job went that has the largest one."""
+    trace = ran.trace
     stretch = bounded_stretch(ran.end_s - trace.submit_s, trace.run_s)
     job = int(stretch.argmax())
     return {
@@ -311,7 +313,7 @@ def _stretches(trace: FluidTrace, ran: TraceRun | FluidRun) -> dict[str, float]:
         "run_s": float(trace.run_s[job]),
         "wait_s": float(ran.start_s[job] - trace.submit_s[job]),
         "turnaround_s": float(ran.end_s[job] - trace.submit_s[job]),
-        "preemptions": int(ran.preemptions[job]) if isinstance(ran, FluidRun) else 0,
+        "preemptions": int(ran.preemptions[job]) if len(ran.preemptions) else 0,
     }
 
 
@@ -332,16 +334,17 @@ def run_limits(instance: Instance) -> Found:
     """
     trace, count = dfrs.trace_of(instance)
     penalty_s, nodes = int(instance[-1]), nodes_like(EQUAL, count)
-    within = trace.run_s <= trace.limit_s
-    limits = SiteVariant(limit_s=np.where(within, trace.limit_s, np.inf))
-    found: dict[str, Any] = {name: getattr(trace, name)[within].tolist() for name in ("run_s", "limit_s", "tasks")}
+    within = trace.run <= trace.limit
+    limits = SiteVariant(limit_s=np.where(within, trace.limit, np.inf))
+    columns = {"run_s": trace.run, "limit_s": trace.limit, "tasks": trace.tasks}
+    found: dict[str, Any] = {name: column[within].tolist() for name, column in columns.items()}
     for name in DFRS:
         limited = replay(nodes, trace, name, penalty_s, limits)
         usual, free = (replay(nodes, trace, name, each_s, SiteVariant()) for each_s in (penalty_s, dfrs.FREE))
-        columns = (usual.wall_s, free.wall_s, limited.killed, limited.wall_s)
-        for key, column in zip(BY_ALGORITHM, columns, strict=True):
+        of_jobs = (usual.wall_s, free.wall_s, limited.killed, limited.wall_s)
+        for key, column in zip(BY_ALGORITHM, of_jobs, strict=True):
             found.setdefault(key, {})[name] = column[within].tolist()
-    return {**found, "longer": int(np.count_nonzero(trace.run_s > trace.limit_s))}
+    return {**found, "longer": int(np.count_nonzero((trace.limit > 0) & ~within))}
 
 
 def sums(week: Found, name: str, much_slower: float) -> dict[str, float]:

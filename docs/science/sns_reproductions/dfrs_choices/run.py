@@ -22,7 +22,8 @@ from slurm_sns.sim.pages.judge import Quantity
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
 from slurm_sns.sim.results.metrics import bounded_stretch
-from slurm_sns.sim.traces.fluid_trace import FluidTrace, whole_nodes
+from slurm_sns.sim.trace import TraceArrays
+from slurm_sns.sim.traces.fluid_trace import whole_nodes
 from sns_reproductions import dfrs
 from sns_reproductions.dfrs import Found, Instance, Unit, Values
 from sns_reproductions.dfrs_table2.run import BOTH_GBPS, cost_tables
@@ -100,7 +101,7 @@ class UnsquaredDfrs(Dfrs):
         return super().decide(at._replace(jobs=jobs))
 
 
-def largest_stretch(trace: FluidTrace, nodes: int, policy: Dfrs, penalty_s: int) -> float:
+def largest_stretch(trace: TraceArrays, nodes: int, policy: Dfrs, penalty_s: int) -> float:
     """The largest bounded stretch of a trace's jobs under the policy, by the simulation of any policy."""
     ran = PlannedSimulation(whole_nodes(nodes), as_values(trace), policy, penalty_s=penalty_s).run()
     ends = [float(placed.end_s) for placed in ran.placements]

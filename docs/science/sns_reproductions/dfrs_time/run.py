@@ -21,8 +21,8 @@ from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Quantity
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults, Piece
-from slurm_sns.sim.traces.fluid_trace import FluidTrace, whole_nodes
-from slurm_sns.sim.traces.trace_arrays import Trace, TraceJob
+from slurm_sns.sim.trace import Trace, TraceArrays, TraceJob
+from slurm_sns.sim.traces.fluid_trace import whole_nodes
 from sns_reproductions import dfrs
 
 #: [jobs, observations, seconds in total, seconds at most], by number of jobs.
@@ -71,9 +71,9 @@ class TimedDfrs(Dfrs):
         return decided
 
 
-def as_values(trace: FluidTrace) -> Trace:
+def as_values(trace: TraceArrays) -> Trace:
     """The trace as the simulation of any policy reads it."""
-    columns = (trace.identity, trace.submit_s, trace.run_s, trace.tasks, trace.cpu, trace.memory)
+    columns = (trace.identity, trace.submit_s, trace.run_s, trace.tasks, trace.cores, trace.memory)
     jobs = (
         TraceJob(Job(identity, submit_s, (Alternative(tasks, Resources(cpu, memory)),)), run_s)
         for identity, submit_s, run_s, tasks, cpu, memory in zip(*(each.tolist() for each in columns), strict=True)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Quantity
 from slurm_sns.sim.pages.running import Options, PageResults
-from slurm_sns.sim.replay.pool_replay import PoolRun, replay_pools
-from slurm_sns.sim.traces.pool_trace import Flags, PoolTrace
+from slurm_sns.sim.replay.pool_replay import replay_pools
+from slurm_sns.sim.run import TraceRun
+from slurm_sns.sim.trace import Flags, TraceArrays
 from slurm_sns.sim.workloads.idcp import LOW, Fortnight, burst_fortnight
 from slurm_sns.sim.workloads.idcp_site import DAY_S, HOUR_S, pool_cores
 from sns_reproductions.idcp import MINUTE_S, READINGS, VARIANTS, compared, named, results, scale_of, table, without
@@ -75,7 +76,7 @@ def run_fortnight(piece: tuple[float, int]) -> dict[str, Any]:
     }
 
 
-def hourly_min(trace: PoolTrace, ran: PoolRun, jobs: Flags, fortnight: Fortnight) -> Floats:
+def hourly_min(trace: TraceArrays, ran: TraceRun, jobs: Flags, fortnight: Fortnight) -> Floats:
     """The mean run times in minutes of the most frequent activities, by hour; nan in an hour without a completion."""
     pool, begin_s = int(pool_cores(fortnight.site).argmax()), fortnight.begin_s
     of_day = jobs & (ran.pool == pool) & (ran.end > begin_s) & (ran.end <= begin_s + DAY_S)
@@ -91,7 +92,7 @@ def hourly_min(trace: PoolTrace, ran: PoolRun, jobs: Flags, fortnight: Fortnight
     return mean_min
 
 
-def estimates(trace: PoolTrace, end: NDArray[np.integer], jobs: Flags) -> Floats:
+def estimates(trace: TraceArrays, end: NDArray[np.integer], jobs: Flags) -> Floats:
     """For each of these jobs the mean run time of its program's jobs that ended in the day before; nan if none did."""
     expected_s = np.full(len(trace), np.nan)
     for program in np.unique(trace.program[jobs]).tolist():

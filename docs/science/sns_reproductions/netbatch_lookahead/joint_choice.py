@@ -49,8 +49,8 @@ from slurm_sns.sim.replay.compiled_loop import (
     reach_next,
 )
 from slurm_sns.sim.replay.trace_replay import cluster_of, to_the_end
-from slurm_sns.sim.results.run import Cycles, TraceRun
-from slurm_sns.sim.traces.trace_arrays import TraceArrays
+from slurm_sns.sim.run import Cycles, TraceRun
+from slurm_sns.sim.trace import TraceArrays
 
 #: How many jobs are chosen for together, and after how many assignments of one job a search gives up.
 WINDOW, MOST_STEPS = 10, 20_000

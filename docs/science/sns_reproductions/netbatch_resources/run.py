@@ -19,7 +19,7 @@ from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingPara
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, NodeArrays
 from slurm_sns.sim.pages.running import Options, PageResults
 from slurm_sns.sim.replay.trace_replay import replay
-from slurm_sns.sim.traces.trace_arrays import TraceArrays
+from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 from sns_reproductions.netbatch import ABOUT, MIX, above, beside, waits_of
 from sns_reproductions.netbatch_sweeps import HIGHEST_LOAD, INTERVAL_S, MAX_JOBS, generated

@@ -28,9 +28,9 @@ from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.pages.running import Options, PageResults, shared_file
 from slurm_sns.sim.replay.backfilling_loop import EASY
 from slurm_sns.sim.replay.trace_replay import replay_in_order
+from slurm_sns.sim.trace import Trace, TraceJob, of_values
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.slurm_conf import SiteNode, node_arrays, site_nodes
-from slurm_sns.sim.traces.trace_arrays import Trace, TraceJob, of_values
 from slurm_sns.submit.submission import Submission, unplaced
 from slurm_sns.topology import FLAT, TREE, Topology, of_conf
 from sns_reproductions.netbatch_sweeps import INTERVAL_S

@@ -29,11 +29,11 @@ from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import RESAMPLED, Interval, percent_above
 from slurm_sns.sim.pages.running import Options, PageResults, shared_file
 from slurm_sns.sim.replay.trace_replay import replay
+from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.slurm_events import read_events
 from slurm_sns.sim.traces.swf import read_swf
-from slurm_sns.sim.traces.trace_arrays import TraceArrays
 from sns_reproductions.netbatch import ABOUT, MIX
 from sns_reproductions.netbatch_sweeps import FIRST_FIT, INTERVAL_S, MAX_JOBS, POLICIES
 
@@ -130,16 +130,13 @@ def replay_log(piece: tuple[str, int, str, int]) -> list[list[float]]:
     replayed = replay(
         pool, first(records, jobs), rules_of(MatchingParameters(portfolio=members)), interval_s=INTERVAL_S
     )
-    weeks: list[list[float]] = by_week(replayed.records, replayed.start_s, beta * log.block_s).tolist()
+    weeks: list[list[float]] = by_week(replayed.trace, replayed.start_s, beta * log.block_s).tolist()
     return weeks
 
 
 def first(records: TraceArrays, jobs: int) -> TraceArrays:
     """The first jobs; all of them if `jobs` is 0."""
-    if not jobs:
-        return records
-    columns = {name: getattr(records, name)[:jobs] for name in ("identity", "submit_s", "run_s", "kind", "project")}
-    return TraceArrays(**columns, kinds=records.kinds, projects=records.projects, dropped=records.dropped)
+    return records.only(slice(jobs)) if jobs else records
 
 
 def by_week(records: TraceArrays, start_s: NDArray[np.int64], block_s: float) -> Weeks:
