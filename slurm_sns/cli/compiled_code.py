@@ -17,7 +17,7 @@ COMPILED = (
     "policies/rescheduling/*.py",
     "policies/baselines/expected_times.py",
     "sim/replay/*.py",
-    "sim/results/run.py",
+    "sim/run.py",
 )
 PACKAGE = Path(__file__).parents[1]
 
