@@ -152,7 +152,7 @@ def test_estimates_are_the_limits_where_there_are_any_and_else_one_to_five_times
 
 def test_easy_on_shared_nodes_gives_tasks_their_cores_and_memory_and_those_of_a_job_different_nodes():
     """On two nodes: one half is beside the two halves of a job; then a node is full by CPU, the other by memory."""
-    trace = trace_of((9, 2, 0.5, 0.3, nan), (9, 1, 0.5, 0.3, nan), (5, 1, 0.25, 0.5, nan), (5, 1, 0.25, 0.3, nan))
+    trace = trace_of((9, 2, 0.5, 0.3, 0), (9, 1, 0.5, 0.3, 0), (5, 1, 0.25, 0.5, 0), (5, 1, 0.25, 0.3, 0))
     ran = replay_sharing(2, trace, trace.run_s)
 
     assert ran.start_s.tolist() == [0, 0, 0, 5]

@@ -15,8 +15,8 @@ from slurm_sns.sim.pages.claims import ClaimEntry, PageClaims
 from slurm_sns.sim.pages.judge import interval
 from slurm_sns.sim.pages.page import reproduce, write
 from slurm_sns.sim.pages.running import Options, WorkerProcesses
-from slurm_sns.sim.traces.nodes_csv import TraceSite
 from slurm_sns.sim.trace import TraceArrays
+from slurm_sns.sim.traces.nodes_csv import TraceSite
 from sns_reproductions import idcp
 from sns_reproductions.idcp import TAILS, VARIANTS, compared, quantities, table
 from sns_reproductions.idcp_activities import run as activities

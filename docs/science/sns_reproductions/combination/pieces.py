@@ -120,12 +120,12 @@ def _run_stream(variants: Mapping[str, Variant], piece: Piece) -> Mapping[str, M
     for interval_s, (name, variant) in product(INTERVALS_S, variants.items()):
         rules, records = rules_of(variant, parameters), planned(variant.policy).records
         run = replayed(node_arrays, records, variant, rules, interval_s=interval_s)
-        turnaround_s = (run.end_s - run.records.submit_s).astype(np.float64)
+        turnaround_s = (run.end_s - records.submit_s).astype(np.float64)
         found.setdefault(str(interval_s), {})[name] = _measured(jobs, records.identity, turnaround_s)
     return found
 
 
-def _measured(jobs: Iterable[SizedJob], identity: NDArray[np.int64], turnaround_s: Column) -> list[float]:
+def _measured(jobs: Iterable[SizedJob], identity: NDArray[np.integer], turnaround_s: Column) -> list[float]:
     """The measures of a run whose jobs have these numbers."""
     by_number = {job.identity: job for job in jobs}
     ran = [by_number[number] for number in identity.tolist()]

@@ -250,8 +250,8 @@ def replay(nodes: NodeArrays, trace: TraceArrays, name: str, penalty_s: float, s
 def replay_sharing(count: int, trace: TraceArrays, expected_run_s: Floats) -> TraceRun:
     """EASY on so many reference nodes that jobs share; each task is on a node of its own, with all of its CPU need."""
     # One core is the largest share of a node of which all CPU needs are multiples.
-    core = gcd(PARTS, *np.unique(trace.cpu).tolist())
-    sizes, kind = np.unique(np.stack([trace.tasks, trace.cpu // core, trace.memory]), axis=1, return_inverse=True)
+    core = gcd(PARTS, *np.unique(trace.cores).tolist())
+    sizes, kind = np.unique(np.stack([trace.tasks, trace.cores // core, trace.memory]), axis=1, return_inverse=True)
     nodes = whole_nodes(count)
     nodes = NodeArrays(nodes.names, amounts([Resources(PARTS // core, PARTS)] * count))
     records = replace(
@@ -259,7 +259,7 @@ def replay_sharing(count: int, trace: TraceArrays, expected_run_s: Floats) -> Tr
         kind=kind.astype(np.int32).ravel(),
         kinds=[(tasks, cores, memory, "") for tasks, cores, memory in sizes.T.tolist()],
         given_choices=None,
-        limit_s=expected_run_s,
+        limit=expected_run_s,
     )
     return replay_in_order(
         nodes, records, Rules((BEST_MEMORY,), len(trace), reservations=0), BATCH[dfrs.EASY], interval_s=1

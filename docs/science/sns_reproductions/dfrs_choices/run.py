@@ -80,8 +80,7 @@ def run_periods(instance: Instance, periods: Periods) -> Found:
     for name in PERIODIC:
         for period_s in periods[penalty_s]:
             ran = replay_fluid(whole_nodes(nodes), trace, ALGORITHMS[name], period_s=period_s, penalty_s=penalty_s)
-            counts = (ran.preemptions, ran.migrations, ran.tasks_moved)
-            found[label(name, period_s)] = dfrs.outcome(trace, ran.end_s, *counts)
+            found[label(name, period_s)] = dfrs.outcome(ran)
     return {"jobs": len(trace), "algorithms": found}
 
 

@@ -19,8 +19,8 @@ from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.policies.placement import node_arrays
 from slurm_sns.sim.pages.judge import Quantity, interval, percent_more
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults
-from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.trace import SMALLEST_MEMORY_MB
+from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 from sns_reproductions.netbatch import MIX, Shares, by_member, points
 from sns_reproductions.netbatch_buckets.run import BUCKET, EMPTY, Sizes, buckets_of, matches, winners
