@@ -65,7 +65,7 @@ def _kind(kind: Any, setting: Setting) -> Any:
         (other,) = (each for each in get_args(kind) if each is not type(None))
         return _kind(other, setting) | None
     if kind is str and setting.choices is not None:
-        return grammar.one_of(setting.choices())
+        return grammar.one_of((setting.site_choices or setting.choices)())
     most = setting.most if setting.site_most is None else setting.site_most
     if kind is int:
         return Annotated[int, Field(ge=setting.least, le=most)]

@@ -24,8 +24,9 @@ class Setting:
 
     `section` is its section of sns.yaml, empty if sns.yaml does not have it. A number must be `least` or more, or
     greater than `above`, and `most` at most; in a tuple this holds for each entry. `site_most` is the largest value in
-    sns.yaml if a simulation may use larger ones. `choices` gives the valid texts. If `option` is set, `sns simulate`
-    has an option with the name of the parameter; for a parameter that is True or False it is a switch.
+    sns.yaml if a simulation may use larger ones. `choices` gives the valid texts, `site_choices` those of sns.yaml if a
+    simulation may use others. If `option` is set, `sns simulate` has an option with the name of the parameter; for a
+    parameter that is True or False it is a switch.
     """
 
     help: str
@@ -35,6 +36,7 @@ class Setting:
     most: float | None = None
     site_most: float | None = None
     choices: Callable[[], tuple[str, ...]] | None = None
+    site_choices: Callable[[], tuple[str, ...]] | None = None
     option: bool = False
 
     def require(self, name: str, value: Any) -> None:

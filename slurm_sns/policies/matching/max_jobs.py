@@ -32,5 +32,5 @@ def rules_of(parameters: MatchingParameters) -> Rules:
         parameters.default_heuristic,
         ties=parameters.ties,
         own_scorer=MIX_FIT,
-        withhold_limit_s=parameters.withhold_limit_s,
+        withhold_up_to_s=parameters.withhold_up_to_s,
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from slurm_sns.policies.placement.heuristic_names import LIST, heuristics, tie_rules
+from slurm_sns.policies.placement.heuristic_names import LIST, fixed_tie_rules, heuristics, tie_rules
 from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH, Setting, Specification, parameter
 
 #: The paper's five (section 4), in the order that breaks ties between equally good schedules.
@@ -20,8 +20,8 @@ class MatchingParameters:
     `portfolio`: the heuristics that compete; with one name Max-Jobs is that heuristic alone. `queue_depth`: how many
     jobs of the ordered queue a cycle looks at. `reservations`: at how many of the first queue positions capacity is
     withheld for a job without a match. `default_heuristic`: the heuristic for jobs that name none; None leaves it to
-    each member. `ties`: whose schedule wins among equally good ones. `withhold_limit_s`: no capacity is withheld for a
-    job that has waited longer; None: however long.
+    each member. `ties`: whose schedule wins among equally good ones. `withhold_up_to_s`: in simulations, no capacity is
+    withheld for a job that has waited longer; None: however long. (A cluster limits it by user: `withhold_limit_s`.)
     """
 
     portfolio: tuple[str, ...] = parameter(
@@ -42,9 +42,19 @@ class MatchingParameters:
     default_heuristic: str | None = parameter(
         None, Setting("The heuristic of jobs that name none.", "matching", choices=heuristics)
     )
-    ties: str = parameter(LIST, Setting("Whose schedule wins among equally good ones.", choices=tie_rules, option=True))
-    withhold_limit_s: float | None = parameter(
-        None, Setting("Capacity is withheld for jobs that have waited at most so many seconds.", least=0, option=True)
+    ties: str = parameter(
+        LIST,
+        Setting(
+            "Whose schedule wins among equally good ones.",
+            "matching",
+            choices=tie_rules,
+            site_choices=fixed_tie_rules,
+            option=True,
+        ),
+    )
+    withhold_up_to_s: float | None = parameter(
+        None,
+        Setting("Capacity is withheld for jobs that have waited at most so many seconds.", least=0, option=True),
     )
 
 

@@ -115,7 +115,7 @@ class Rules:
     members that compete only in a cycle where some queued job has a profile. `shared_ways`: ways of each node that no
     job is given. `ties`: which member wins among equally good ones (module `ties`); `own_scorer` is the member that
     knows what the policy is for, None for none. `order`: the order of a job's alternatives (module `use`).
-    `withhold_limit_s`: for a job that has waited longer no capacity is withheld, unless it is over-aged.
+    `withhold_up_to_s`: for a job that has waited longer no capacity is withheld, unless it is over-aged.
     """
 
     portfolio: tuple[str, ...]
@@ -130,7 +130,7 @@ class Rules:
     ties: str = LIST
     own_scorer: str | None = None
     order: str = PAPER
-    withhold_limit_s: float | None = None
+    withhold_up_to_s: float | None = None
 
     @property
     def turns(self) -> tuple[int, ...]:
@@ -207,7 +207,7 @@ class Cycle:
         self._rules = rules
         self._keeps = keeps
         self._by_use = by_use
-        self._withholds_since_s = queue.withholds_since_s(rules.withhold_limit_s)
+        self._withholds_since_s = queue.withholds_since_s(rules.withhold_up_to_s)
         self._has_kept = False
 
     def steps(self) -> Iterator[tuple[Job, Match | Withheld | None]]:

@@ -39,6 +39,11 @@ def tie_rules() -> tuple[str, ...]:
     return LIST, OWN, RECORD, RANDOM
 
 
+def fixed_tie_rules() -> tuple[str, ...]:
+    """Those by which a plan does not depend on the plans before it."""
+    return LIST, OWN
+
+
 def alternative_orders() -> tuple[str, ...]:
     """The names of the orders of alternatives."""
     return PAPER, ADAPTIVE

@@ -291,7 +291,7 @@ def tabulate(
     waiting: WaitingQueue, node_arrays: NodeArrays, rules: Rules, kind_of: Callable[[Job], int]
 ) -> tuple[Sequence[Job], Queue]:
     """The jobs that a cycle can look at, and the same as arrays; `kind_of` gives the number of a job's kind."""
-    depth, since_s = rules.queue_depth, waiting.withholds_since_s(rules.withhold_limit_s)
+    depth, since_s = rules.queue_depth, waiting.withholds_since_s(rules.withhold_up_to_s)
     names = sorted(waiting.by_project)
     lists = [waiting.by_project[name][:depth] for name in names]
     jobs = [*waiting.over_aged[:depth], *(job for each in lists for job in each)]

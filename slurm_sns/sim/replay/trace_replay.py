@@ -170,7 +170,7 @@ def cluster_of(
     state = np.zeros(STATES, np.int64)
     state[AGAIN_S] = NEVER
     state[AGE_LIMIT_S] = NEVER if age_limit_s is None else age_limit_s
-    state[WITHHOLD_LIMIT_S] = NEVER if rules.withhold_limit_s is None else rules.withhold_limit_s
+    state[WITHHOLD_LIMIT_S] = NEVER if rules.withhold_up_to_s is None else rules.withhold_up_to_s
     profiled = [has_profile(each) for each in trace.choices] if problem.limits.for_profiled.any() else []
     return Cluster(
         bench=bench,

@@ -93,7 +93,7 @@ def parameters():
         reservations=st.sampled_from([0, 1, 1, 3, 45]),
         default_heuristic=st.none() | st.sampled_from(list(HEURISTICS)),
         ties=st.sampled_from(tie_rules()),
-        withhold_limit_s=st.none() | st.integers(0, 30),
+        withhold_up_to_s=st.none() | st.integers(0, 30),
     )
 
 

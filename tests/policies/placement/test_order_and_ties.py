@@ -166,7 +166,7 @@ def test_kernel_and_twin_take_the_same_turns_from_pass_to_pass(ties):
 @pytest.mark.parametrize("make", [Portfolio, plainly])
 @pytest.mark.parametrize(("limit_s", "now_s", "starts"), [(None, 900, []), (60, 61, []), (60, 62, [2])])
 def test_capacity_is_withheld_up_to_the_limit(limit_s, now_s, starts, make):
-    policy = Portfolio(Rules(("best-fit-memory",), reservations=1, withhold_limit_s=limit_s))
+    policy = Portfolio(Rules(("best-fit-memory",), reservations=1, withhold_up_to_s=limit_s))
     policy = policy if make is Portfolio else make(policy)
     half = Node("a", NODE, NODE._replace(cores=4))
 

@@ -70,7 +70,7 @@ def test_all_together_has_the_rules_that_were_chosen():
 
     together = rules_of(final_variants(chosen)[TOGETHER], parameters_of(spreads=True))
 
-    assert (together.order, together.ties, together.withhold_limit_s) == ("adaptive", "own", 600)
+    assert (together.order, together.ties, together.withhold_up_to_s) == ("adaptive", "own", 600)
     assert together.portfolio == ("worse-fit-bandwidth",)
 
 

@@ -142,7 +142,7 @@ def test_jobs_start_as_by_the_policies_that_make_plans(case, how):
             ties=st.sampled_from(tie_rules()),
             own_scorer=st.just(IDLEST),
             order=st.sampled_from(alternative_orders()),
-            withhold_limit_s=st.sampled_from([None, 0, 30, 90]),
+            withhold_up_to_s=st.sampled_from([None, 0, 30, 90]),
         ),
     ),
 )

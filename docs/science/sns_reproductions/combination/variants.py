@@ -57,7 +57,7 @@ def alone(member: str) -> Variant:
 WITHHOLDING: Mapping[str, Mapping[str, Any]] = {
     "none withheld": {"reservations": 0},
     "one withheld": {"reservations": 1},
-    "one withheld for ten minutes": {"reservations": 1, "withhold_limit_s": LIMIT_S},
+    "one withheld for ten minutes": {"reservations": 1, "withhold_up_to_s": LIMIT_S},
 }
 #: As `combined` and SNS were when the study was designed; SNS withholds nothing.
 BEFORE: Mapping[str, Any] = {"ties": "list", "order": "paper", "reservations": 1}
