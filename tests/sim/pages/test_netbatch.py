@@ -812,7 +812,7 @@ def test_a_page_on_future_work_says_on_how_many_seeds_it_rests_and_is_resumed(na
     assert results.seeds == 2
 
     again = module.run(replace(options, report=lambda done, total: told.append((done, total))), DATA)
-    assert told == [(0, 0)]
+    assert set(told) == {(0, 0)}
     assert [claim.found for claim in judged(name, again)] == [claim.found for claim in claims]
 
 
