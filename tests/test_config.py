@@ -154,6 +154,14 @@ MISTAKES = {
     ),
     "unknown default heuristic": ("matching: {default_heuristic: best}\n", "matching.default_heuristic"),
     "heuristic twice": ("matching: {portfolio: [mix-fit, mix-fit]}\n", "'mix-fit' is given 2 times; valid: each once"),
+    "a rule for ties that remembers": (
+        "matching: {ties: record}\n",
+        'matching.ties: "record" is not valid; valid: one of list, own',
+    ),
+    "no order of alternatives": (
+        "spread_n_share: {alternatives_order: fast}\n",
+        'alternatives_order: "fast" is not valid; valid: one of paper, adaptive',
+    ),
     "no heuristic": ("matching: {portfolio: []}\n", "matching.portfolio: [] is not valid; valid: a list, each one of"),
     "one name where a list is due": (
         "matching: {portfolio: mix-fit}\n",

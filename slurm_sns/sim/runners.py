@@ -14,6 +14,7 @@ from slurm_sns.policies.baselines.parameters import BatchParameters, EasyParamet
 from slurm_sns.policies.combined.batch import placing
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.placement.cycle import Rules
+from slurm_sns.policies.placement.heuristic_names import PAPER
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.kernel_matching import kernel_holds
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
@@ -232,7 +233,12 @@ def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     algorithm = FCFS
     if isinstance(batch, EasyParameters):
         algorithm = EASY_EXTRA_NODES if batch.extra_nodes_only else EASY
-    placement = placing(batch.placement, asked.parameters_of(SpreadingParameters))
+    parameters = asked.parameters_of(SpreadingParameters)
+    if parameters.alternatives_order != PAPER:
+        raise BadInput(
+            f"--alternatives-order {parameters.alternatives_order} goes with sns and combined, not {asked.name}"
+        )
+    placement = placing(batch.placement, parameters)
     rules = replace(placement.rules, queue_depth=batch.queue_depth)
     spread = None
     if has_tasks(trace):

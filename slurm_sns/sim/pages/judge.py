@@ -118,8 +118,10 @@ def t_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
 
 
 def percent_more(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By how many percent `one` exceeds `other`, pair by pair."""
-    return 100 * (one / other - 1)
+    """By how many percent `one` exceeds `other`, pair by pair; two that are both 0 do not differ."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        percent: NDArray[np.float64] = np.where(one == other, 0.0, 100 * (one / other - 1))
+    return percent
 
 
 def percent_above(one: NDArray[np.float64], other: NDArray[np.float64]) -> Interval:

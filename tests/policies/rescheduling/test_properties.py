@@ -282,7 +282,7 @@ def test_the_columns_of_a_run_agree_with_its_visits_and_suspensions(case, chosen
     for at, job in enumerate(case.jobs):
         visits, suspensions = seen.jobs[job.id].visits, seen.jobs[job.id].suspensions
         assert (visits[0].joined_s, len(visits) - 1) == (job.submit_s, run.restarts[at])
-        assert (site.pools[run.pool[at]], site.nodes.names[run.node[at]]) == (visits[-1].pool, visits[-1].node)
+        assert (site.pools[run.pool[at]], site.nodes.names[run.place[at]]) == (visits[-1].pool, visits[-1].node)
         assert (run.first_start[at], run.start[at]) == (visits[0].start_s, visits[-1].start_s)
         assert run.waited[at] == seen.jobs[job.id].wait_s()
         assert run.suspended[at] == sum(each.to_s - each.from_s for each in suspensions)

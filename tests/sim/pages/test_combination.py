@@ -10,7 +10,7 @@ from slurm_sns.policies.placement.request import compact
 from slurm_sns.policies.placement.use import use
 from slurm_sns.sim.pages.judge import Interval
 from sns_reproductions import spread_n_share as sns
-from sns_reproductions.combination.judging import Decision, decision, verdict
+from sns_reproductions.combination.judging import DefaultDecision, decision, verdict
 from sns_reproductions.combination.pieces import LOADS, REGIMES, SCARCE, parameters_of, run_parts
 from sns_reproductions.combination.small_cases import BEST, best_of_all, run_case
 from sns_reproductions.combination.variants import CHOICES, NOW, PARTS, TOGETHER, final_variants, rules_of
@@ -74,7 +74,7 @@ def test_all_together_has_the_rules_that_were_chosen():
     assert together.portfolio == ("worse-fit-bandwidth",)
 
 
-def judged(percent: float, *, p95: float = 0.0, regimes: int = 0) -> Decision:
+def judged(percent: float, *, p95: float = 0.0, regimes: int = 0) -> DefaultDecision:
     """A candidate that is so many percent longer in each regime, with a worse guard in some of them."""
     now = np.ones((40, 3)) * [100, 5, 100] + np.linspace(0, 0.01, 40)[:, np.newaxis]
     runs = {}

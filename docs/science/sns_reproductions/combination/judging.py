@@ -43,7 +43,7 @@ def verdict(found: Interval) -> str:
     return "worse" if found.low > SMALLEST_EFFECT else "no difference that matters"
 
 
-class Decision(NamedTuple):
+class DefaultDecision(NamedTuple):
     """A candidate for a default beside what is the default now."""
 
     candidate: str
@@ -91,7 +91,7 @@ def candidates(variants: Mapping[str, Variant]) -> list[tuple[str, str]]:
     return [*((name, NOW) for name in of_combined), ("sns, order adaptive", "sns, none withheld")]
 
 
-def decision(final: Runs, contended: Mapping[str, Column], candidate: str, now: str) -> Decision:
+def decision(final: Runs, contended: Mapping[str, Column], candidate: str, now: str) -> DefaultDecision:
     """A candidate beside the default now; `contended` has arrays of shape (regimes, seeds, measures)."""
     found = {regime: found_of(each) for regime, each in effects(final, candidate, now).items()}
     guards = {
@@ -103,4 +103,4 @@ def decision(final: Runs, contended: Mapping[str, Column], candidate: str, now: 
         broken = float(
             np.max(np.mean(contended[candidate], axis=1)[:, BROKEN] - np.mean(contended[now], axis=1)[:, BROKEN])
         )
-    return Decision(candidate, now, found, guards, broken)
+    return DefaultDecision(candidate, now, found, guards, broken)

@@ -14,7 +14,7 @@ from slurm_sns.sim.pages.running import DataTable, Options, PageResults, Piece
 from slurm_sns.sim.workloads.netbatch_pools import POOLS
 from sns_reproductions.combination.judging import (
     MOST_WORSE,
-    Decision,
+    DefaultDecision,
     Runs,
     candidates,
     decision,
@@ -222,7 +222,7 @@ def _decides(of_parts: Mapping[str, Mapping[Regime, Column]], parts: Runs) -> li
     return tables
 
 
-def _candidate_table(decisions: Sequence[Decision]) -> DataTable:
+def _candidate_table(decisions: Sequence[DefaultDecision]) -> DataTable:
     """A row for each candidate."""
     rows = [
         (
