@@ -123,12 +123,17 @@ def without_shared_ways(nodes: Sequence[NodeType], shared_ways: int) -> tuple[No
     )
 
 
+def run_at(runs: Mapping[int, Run], scale: int) -> Run:
+    """The run at a scale, by a program's runs at one process count; without one that of the next smaller scale."""
+    return runs[max(each for each in runs if each <= scale)]
+
+
 def predicted_slowdown(runs: Mapping[int, Run], scale: int, ways: int | None, parameters: SpreadingParameters) -> float:
     """The predicted slowdown at a scale: (T_k / T_1) * (F-IPC / IPC(ways)), with corrected times.
 
-    `ways` is None for all ways. A scale without a run counts as the next smaller scale that has one.
+    `ways` is None for all ways.
     """
-    run = runs[max(each for each in runs if each <= scale)]
+    run = run_at(runs, scale)
     spreading = run.time_s * parameters.frequency_factor(scale) / corrected_time_s(runs[1], parameters)
     return spreading if ways is None else spreading / run.kept_at(ways)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from slurm_sns.model import Seconds
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
+from slurm_sns.policies.spread_n_share.scales import run_at
 from slurm_sns.sim.progress.authors_model import AuthorsModel
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
 from slurm_sns.sim.progress.progress import PlacedRun
@@ -58,7 +59,7 @@ class Contended:
         own_ways = (
             min(self._nodes[node].ways for node in placed.nodes) if alternative.exclusive else alternative.demand.ways
         )
-        occupant = Occupant(runs[alternative.scale], alternative.demand.cores, own_ways)
+        occupant = Occupant(run_at(runs, alternative.scale), alternative.demand.cores, own_ways)
         mine = self._running[job.id] = _Running(placed, occupant, work_s, now_s)
         for node in placed.nodes.tolist():
             self._on[node][job.id] = mine

@@ -20,6 +20,7 @@ import numpy as np
 from slurm_sns.model import Seconds
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, WAYS, NodeArrays
 from slurm_sns.policies.profile import Run
+from slurm_sns.policies.spread_n_share.scales import run_at
 from slurm_sns.sim.progress.authors_model import AuthorsModel
 from slurm_sns.sim.progress.contention import Occupant, SharedNode, speeds
 from slurm_sns.sim.progress.progress import PlacedRun
@@ -115,7 +116,7 @@ class Phased:
         if not runs:
             return (replace(placed, end_s=now_s + max(half_up(work_s), SHORTEST_RUN_S)),)
         ways = self._all_ways if alternative.exclusive else alternative.demand.ways
-        run, cores = runs[alternative.scale], alternative.demand.cores
+        run, cores = run_at(runs, alternative.scale), alternative.demand.cores
         lots = np.random.default_rng([self._phases.seed, job.id])
         length = max(1, round(self._phases.length_s * lots.uniform(0.5, 1.5) / SLOT_S))
         both = [

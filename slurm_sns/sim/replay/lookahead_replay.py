@@ -1,7 +1,8 @@
 """Max-Jobs with lookahead: each member's schedule is also judged by what is left for the jobs that come next.
 
-The paper suspects that "packing jobs very densely leads to reduced performance in a successive scheduling round" and
-hopes for "looking further into the queue". Here each member matches the cycle, and then, by the same kernel on what is
+The paper suspects that "packing jobs very densely leads to reduced performance in a successive scheduling round". This
+is our own test of that, and not the paper's "looking further into the queue", which is a joint choice among queued jobs
+(page netbatch-lookahead has both). Here each member matches the cycle, and then, by the same kernel on what is
 left free, jobs that stand for the next arrivals. Nothing of that second matching is dispatched; it only helps to choose
 among the members. A trace of any length is replayed in one compiled loop: that of `compiled_loop` with another way to
 choose.

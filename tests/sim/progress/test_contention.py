@@ -1,6 +1,7 @@
 """Speeds of jobs that share a node, and running jobs timed anew when neighbours come and go."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Alternative, Job, Resources
+from slurm_sns.policies.baselines.compact import compact_shared
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.profile import Provenance, Provenances, Run
 from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
@@ -261,6 +263,24 @@ def test_sharing_under_contention_is_slower_than_the_authors_model_says_and_lose
         each.end_s - each.start_s for each in fixed.placements
     )
     assert Counter(each.job.id for each in slower.placements).most_common(1)[0][1] == 1
+
+
+def test_a_job_may_be_spread_further_than_its_profile_goes(tmp_path):
+    """Under CS with 16 nodes; then it counts as at the largest scale that was measured."""
+    node_arrays = node_arrays_of(16)
+    jobs = "job_id,submit_s,run_s,program,processes\n" + "".join(f"{at},0,100,ep,16\n" for at in range(20))
+    ep = replace(SHIPPED["ep"], runs=tuple(run for run in SHIPPED["ep"].runs if run.scale <= 2))
+    path = tmp_path / "wide.csv"
+    path.write_text(jobs)
+    spread = TraceReader(node_arrays, "cs", {"ep": ep}, REPRODUCTION).read(str(path))
+    progress = Contended(node_arrays, spread.model, is_partitioned=False)
+
+    done = Simulation(
+        node_arrays, spread.trace, compact_shared(), queue_depth=1000, interval_s=1, progress=progress
+    ).run()
+
+    assert max(placed.alternative.scale for placed in done.placements) > 2
+    assert len(done.placements) == 20
 
 
 def test_the_same_mix_gives_the_same_ends_twice(tmp_path):
