@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.policies.placement.node_arrays import CORES, NodeArrays
 from slurm_sns.policies.rescheduling.parameters import (
     ALL_JOBS,
     AVAILABILITY,
@@ -46,12 +46,16 @@ from slurm_sns.sim.workloads.idcp_parameters import DEFAULTS, IdcpParameters
 
 
 class PoolVariant(NamedTuple):
-    """`baseline` names the variant without restarts on the same machines; `halved`: on half of the machines."""
+    """`baseline` names the variant without restarts on the same machines; `halved`: on half of the machines.
+
+    `is_fair`: pools serve equal priorities by fair queueing between activities.
+    """
 
     parameters: ReschedulingParameters
     baseline: str
     halved: bool = False
     workload: IdcpParameters = DEFAULTS
+    is_fair: bool = False
 
 
 #: The paper's rule in both readings of its averages.
@@ -80,6 +84,7 @@ _OTHER_SITES: Mapping[str, PoolVariant] = {
     "best-fit": _rule(heuristic="best-fit-cores"),
     "worse-fit": _rule(heuristic="worse-fit-cores"),
     "mix-fit": _rule(heuristic="mix-fit"),
+    "fair": _rule()._replace(is_fair=True),
 }
 #: What changes restarts only. The windows are a sixth of the paper's and ten times as long.
 _OTHER_RESTARTS: Mapping[str, PoolVariant] = {
@@ -168,9 +173,9 @@ def run(piece: Piece) -> Found:
     scale, seed, name = float(piece[0]), int(piece[1]), str(piece[2])
     variant = VARIANTS[name]
     fortnight = _fortnight(scale, seed, variant.workload)
-    site = halved(fortnight.site) if variant.halved else fortnight.site
-    trace = fortnight.trace
-    replayed = replay_pools(site, trace, variant.parameters, sample_until_s=fortnight.end_s)
+    site, trace = _site(fortnight, variant), fortnight.trace
+    turns = fair_turns(site, trace) if variant.is_fair else None
+    replayed = replay_pools(site, trace, variant.parameters, sample_until_s=fortnight.end_s, turns=turns)
     baseline = (
         Ends(replayed.end, replayed.first_suspended)
         if name == variant.baseline
@@ -189,6 +194,30 @@ def run(piece: Piece) -> Found:
         "paired": _paired(replayed, baseline, begin, end),
         "work_core_s": float((trace.run * trace.cores)[inside].sum()) / trace.ticks_per_s,
     }
+
+
+def _site(fortnight: Fortnight, variant: PoolVariant) -> TraceSite:
+    return halved(fortnight.site) if variant.halved else fortnight.site
+
+
+def fair_turns(site: TraceSite, trace: TraceArrays) -> Integers:
+    """The jobs' turns under fair queueing between activities of equal weight: the order of their virtual finishes.
+
+    An activity's clock never lies before the submit of its next job. A job moves it on by its core-ticks over the
+    activity's equal part of the site's cores, and finishes there. Jobs of no activity count as one.
+
+    Source: L. Zhang, Virtual clock: a new traffic control algorithm for packet switching networks, SIGCOMM 1990.
+    """
+    part = float(site.nodes.capacity[CORES].sum()) / max(len(trace.programs), 1)
+    clocks = np.zeros(len(trace.programs) + 1)  # the last one is that of UNKNOWN
+    finish = np.empty(len(trace))
+    columns = (trace.program, trace.submit, trace.run * trace.cores)
+    for job, (activity, submit, work) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        clocks[activity] = max(clocks[activity], submit) + work / part
+        finish[job] = clocks[activity]
+    turns = np.empty(len(trace), np.int64)
+    turns[np.argsort(finish, kind="stable")] = np.arange(len(trace))
+    return turns
 
 
 def halved(site: TraceSite) -> TraceSite:
@@ -211,8 +240,9 @@ def _fortnight(scale: float, seed: int, workload: IdcpParameters) -> Fortnight:
 def _ends_without(scale: float, seed: int, baseline: str) -> Ends:
     variant = VARIANTS[baseline]
     fortnight = _fortnight(scale, seed, variant.workload)
-    site = halved(fortnight.site) if variant.halved else fortnight.site
-    replayed = replay_pools(site, fortnight.trace, variant.parameters)
+    site = _site(fortnight, variant)
+    turns = fair_turns(site, fortnight.trace) if variant.is_fair else None
+    replayed = replay_pools(site, fortnight.trace, variant.parameters, turns=turns)
     return Ends(replayed.end, replayed.first_suspended)
 
 

@@ -34,7 +34,7 @@ from slurm_sns.policies.rescheduling.pool_arrays import (
 
 @subroutine
 def join(site: PoolSite, rules: PoolRules, pool: int, job: int) -> None:
-    """Put the job at the end of a pool's queue."""
+    """Put the job into a pool's queue."""
     lives = site.lives
     lives.state[job], lives.pool[job], lives.node[job] = QUEUED, pool, NOBODY
     lives.since[job] = site.counters[NOW]
@@ -264,17 +264,25 @@ def _unlink(lives: Lives, head: Integers, at: int, job: int) -> None:
 
 @subroutine
 def _enqueue(site: PoolSite, pool: int, job: int) -> None:
-    """Put the job at the end of the pool's queue."""
+    """Put the job into the pool's queue: at its end, or at its turn where jobs have turns."""
     queues, lives, kind = site.queues, site.lives, site.jobs.kind[job]
-    lives.joined[job] = site.counters[JOINED]
+    lives.joined[job] = site.jobs.turn[job] if len(site.jobs.turn) else site.counters[JOINED]
     site.counters[JOINED] += 1
-    last = queues.tail[pool, kind]
-    lives.previous[job], lives.next[job] = last, NOBODY
-    queues.tail[pool, kind] = job
-    if last != NOBODY:
-        lives.next[last] = job
+    before, after = queues.tail[pool, kind], NOBODY
+    is_empty = before == NOBODY
+    while before != NOBODY and lives.joined[before] > lives.joined[job]:
+        before, after = lives.previous[before], before
+    lives.previous[job], lives.next[job] = before, after
+    if after == NOBODY:
+        queues.tail[pool, kind] = job
+    else:
+        lives.previous[after] = job
+    if before == NOBODY:
+        queues.head[pool, kind] = job
+    else:
+        lives.next[before] = job
+    if not is_empty:
         return
-    queues.head[pool, kind] = job
     queues.is_new[pool, kind] = True
     queues.is_due[pool] = True
     queues.at[pool, kind] = queues.kinds[pool]

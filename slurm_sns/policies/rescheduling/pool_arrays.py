@@ -81,7 +81,8 @@ class PoolNodes(NamedTuple):
 class PoolJobs(NamedTuple):
     """What is known of the jobs when they are submitted; `expected` is the run time that decisions go by.
 
-    `asked` is the pool that a job names, NOBODY if the virtual pool chooses; `allowed` a row of `allowed_sets`.
+    `asked` is the pool that a job names, NOBODY if the virtual pool chooses; `allowed` a row of `allowed_sets`. `turn`
+    orders the jobs of one queue and priority; without it they are served in the order in which they joined the queue.
     """
 
     submit: Integers
@@ -91,6 +92,7 @@ class PoolJobs(NamedTuple):
     asked: NDArray[np.int32]
     allowed: NDArray[np.int32]
     allowed_sets: Flags
+    turn: Integers
 
 
 class Lives(NamedTuple):

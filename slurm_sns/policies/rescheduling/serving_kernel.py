@@ -1,9 +1,9 @@
 """A pool serves its waiting jobs, those in its queue and the suspended ones (compiled): who starts or resumes now.
 
 The higher priority comes first. At equal priority suspended jobs come before queued ones: those by the start of the
-present suspension, then in submit order, these in the order in which they joined the queue. The first job that can be
-served is served, and the pool begins again at the head, until none can. A job that cannot be served blocks nobody, and
-nothing is kept for it.
+present suspension, then in submit order, these in the order in which they joined the queue, or by their
+turns. The first job that can be served is served, and the pool begins again at the head, until none can. A job that
+cannot be served blocks nobody, and nothing is kept for it.
 
 A queued job starts on a node with room, which a heuristic chooses; a suspended one resumes on its own node only. If
 there is no room, running jobs of strictly lower priority on one node are suspended, in this order: the lowest priority,

@@ -62,9 +62,13 @@ def replay_pools(
     *,
     sample_until_s: int = 0,
     details: int = 0,
+    turns: Integers | None = None,
     progress: Callable[[int], None] = lambda _ended: None,
 ) -> TraceRun:
     """Replay the trace. `details` is how many rows of each log of details are kept.
+
+    `turns`, a number for each job, orders the queued jobs of one priority, the smallest first; None: first in, first
+    out.
 
     `progress` is called from time to time with the number of jobs that have ended.
 
@@ -75,6 +79,8 @@ def replay_pools(
     rules = _rules(parameters, trace)
     while True:
         working = _working(site, trace, rules, room, details)
+        if turns is not None:
+            working = working._replace(jobs=working.jobs._replace(turn=turns.astype(np.int64)))
         samples = np.zeros((2, sample_until_s // SAMPLE_S + 1 if sample_until_s else 0), np.int64)
         every = SAMPLE_S * trace.ticks_per_s
         while (why := replay_some(working, rules, samples[0], samples[1], every, PART)) == MORE:
@@ -148,6 +154,7 @@ def _working(site: TraceSite, trace: TraceArrays, rules: PoolRules, room: int, d
             trace.pool.astype(np.int32, copy=False),
             trace.allowed.astype(np.int32, copy=False),
             trace.allowed_sets,
+            np.zeros(0, np.int64),
         ),
         _lives(count),
         Queues(

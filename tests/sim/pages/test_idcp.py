@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from slurm_sns.policies.placement.node_arrays import NodeArrays
-from slurm_sns.policies.rescheduling.parameters import OFF
+from slurm_sns.model import Resources
+from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.policies.rescheduling.parameters import OFF, ReschedulingParameters
 from slurm_sns.sim.pages import FOLDERS
 from slurm_sns.sim.pages.claims import ClaimEntry, PageClaims
 from slurm_sns.sim.pages.judge import interval
 from slurm_sns.sim.pages.page import reproduce, write
 from slurm_sns.sim.pages.running import Options, WorkerProcesses
+from slurm_sns.sim.replay.pool_replay import replay_pools
 from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.nodes_csv import TraceSite
 from sns_reproductions import idcp
@@ -244,6 +246,50 @@ def test_an_estimate_is_the_mean_of_the_programs_runs_that_ended_in_the_day_befo
     found = activities.estimates(trace, end, trace.priority == 0)
     assert np.isnan(found[:3]).all()
     assert found[3:].tolist() == [20, 20, 30]
+
+
+# --- fair queueing
+
+
+def test_activities_take_turns_by_their_virtual_clocks():
+    """Each activity has one core of the two. Activity 0 floods the queue; the first job of activity 1 is second."""
+    trace = TraceArrays(
+        np.arange(5),
+        np.array([0, 0, 0, 1, 30]),
+        np.array([10, 10, 10, 10, 10]),
+        cores=np.ones(5, np.int64),
+        program=np.array([0, 0, 0, 1, 0]),
+        programs=("a", "b"),
+    )
+    site = TraceSite(NodeArrays(("n",), amounts([Resources(2, 1024)])), ("p",), np.zeros(1, np.int64))
+
+    assert idcp.fair_turns(site, trace).tolist() == [0, 2, 3, 1, 4]
+
+
+def test_a_pool_serves_queued_jobs_of_equal_priority_by_their_turns():
+    """One core. Job 0 runs; of the others the turns are 3, 1, 2."""
+    count = 4
+    trace = TraceArrays(
+        np.arange(count),
+        np.array([0, 1, 2, 3]),
+        np.full(count, 10),
+        cores=np.ones(count, np.int64),
+        memory=np.ones(count, np.int64),
+        priority=np.zeros(count, np.int64),
+        pool=np.zeros(count, np.int64),
+        allowed=np.zeros(count, np.int64),
+        allowed_sets=np.ones((1, 1), np.bool_),
+        program=np.zeros(count, np.int64),
+        programs=("a",),
+    )
+    site = TraceSite(NodeArrays(("n",), amounts([Resources(1, 1024)])), ("p",), np.zeros(1, np.int64))
+    parameters = ReschedulingParameters(restart="off")
+
+    fair = replay_pools(site, trace, parameters, turns=np.array([0, 3, 1, 2]))
+    plain = replay_pools(site, trace, parameters)
+
+    assert fair.start.tolist() == [0, 30, 10, 20]
+    assert plain.start.tolist() == [0, 10, 20, 30]
 
 
 # --- pages
