@@ -73,7 +73,14 @@ class Portfolio:
         if not isinstance(plan.record, PassRecord):
             plan = self.plan(snapshot)
         assert isinstance(plan.record, PassRecord)  # noqa: S101  it was made by `plan`
-        return explain(snapshot, plan, job_id, plan.record, lambda member, job: self._chooser(member)(job))
+        return explain(
+            snapshot,
+            plan,
+            job_id,
+            plan.record,
+            lambda member, job: self._chooser(member)(job),
+            adaptive_depth=self.rules.queue_depth if self.rules.order == ADAPTIVE else None,
+        )
 
     def schedule(
         self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, *, plainly: bool = False

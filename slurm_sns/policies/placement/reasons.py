@@ -182,11 +182,18 @@ def _some(names: Iterable[str], limit: int = 3) -> str:
 
 
 def explain(
-    snapshot: Snapshot, plan: Plan, job_id: int, record: PassRecord, heuristic: Callable[[str, Job], Heuristic]
+    snapshot: Snapshot,
+    plan: Plan,
+    job_id: int,
+    record: PassRecord,
+    heuristic: Callable[[str, Job], Heuristic],
+    *,
+    adaptive_depth: int | None = None,
 ) -> Explanation:
     """What the pass on this snapshot, which gave `plan` and wrote `record`, did with the job.
 
-    `heuristic` is the one that a member uses for a job.
+    `heuristic` is the one that a member uses for a job. `adaptive_depth`: how many jobs a cycle looks at, if the order of
+    alternatives is adaptive.
 
     Raises:
         BadInput: the job is not among the snapshot's waiting jobs.
@@ -198,15 +205,25 @@ def explain(
     place = record.place_of(job_id)
     views = [_view(record, (job, place), name, heuristic(name, job)) for name in record.members]
     summary = [f"In that cycle {len(snapshot.waiting)} jobs waited; {chosen} matched the most and was dispatched."]
-    if record.best_first is not None:
-        summary.append(
-            f"Alternatives were tried by slowdown times dominant share, the least first, because best first only "
-            f"{record.best_first} of the jobs would have started (alternatives_order: adaptive)."
-        )
+    if adaptive_depth is not None:
+        order = _order(record, chosen, min(len(snapshot.waiting), adaptive_depth))
+        summary.append(f"Alternatives were tried {order} (alternatives_order: adaptive).")
     if job.heuristic:
         summary.append(f"The job has a heuristic of its own, {job.heuristic}: every schedule uses it.")
     missing = next((missing for row, missing in views if row.name == chosen), ())
     return Explanation(tuple(summary), "heuristic", tuple(row for row, _ in views), missing)
+
+
+def _order(record: PassRecord, chosen: str, whole: int) -> str:
+    """Which order of alternatives ruled in the pass, and why; `whole`: of how many jobs the whole queue consists."""
+    if record.best_first is not None:
+        started = f"best first only {record.best_first} of the jobs would have started"
+        return f"by slowdown times dominant share, the least first, because {started}"
+    matched = record.members[chosen].matched
+    if matched == whole:
+        return "best first, because the whole queue starts so"
+    why = "no job that was looked at has them in another order" if matched else "no job can start in any order"
+    return f"best first, because {why}"
 
 
 def _view(

@@ -93,13 +93,32 @@ def test_the_first_jobs_that_a_cycle_looks_at_are_the_whole_queue():
     assert [start.alternative.demand.cores for start in plan.starts] == [8] * 4
 
 
-def test_explain_says_which_order_ruled_and_why():
+@pytest.mark.parametrize(
+    ("jobs", "words"),
+    [
+        (
+            [(FAST, FRUGAL)] * 9,
+            "by slowdown times dominant share, the least first, because best first only 4 of the jobs",
+        ),
+        ([(FAST, FRUGAL)] * 4, "best first, because the whole queue starts so (alternatives_order: adaptive)."),
+        ([(FAST,)] * 5, "best first, because no job that was looked at has them in another order"),
+        ([(alternative(cores=9), alternative(cores=10))], "best first, because no job can start in any order"),
+    ],
+)
+def test_explain_says_which_order_ruled_and_why(jobs, words):
     policy = Portfolio(Rules(("best-fit-memory",), reservations=0, order="adaptive"))
-    snapshot = Snapshot(NODES, waiting(*[(FAST, FRUGAL)] * 9))
+    snapshot = Snapshot(NODES, waiting(*jobs))
 
-    told = policy.explain(snapshot, policy.plan(snapshot), 9).summary
+    told = policy.explain(snapshot, policy.plan(snapshot), 1).summary
 
-    assert any("only 4 of the jobs would have started (alternatives_order: adaptive)" in line for line in told)
+    assert any(line.startswith(f"Alternatives were tried {words}") for line in told)
+
+
+def test_explain_says_nothing_of_the_order_where_it_is_the_papers():
+    policy = Portfolio(Rules(("best-fit-memory",)))
+    snapshot = Snapshot(NODES, waiting((FAST, FRUGAL)))
+
+    assert not any("Alternatives" in line for line in policy.explain(snapshot, policy.plan(snapshot), 1).summary)
 
 
 # --- ties
