@@ -192,8 +192,8 @@ def explain(
 ) -> Explanation:
     """What the pass on this snapshot, which gave `plan` and wrote `record`, did with the job.
 
-    `heuristic` is the one that a member uses for a job. `adaptive_depth`: how many jobs a cycle looks at, if the order of
-    alternatives is adaptive.
+    `heuristic` is the one that a member uses for a job. `adaptive_depth`: how many jobs a cycle looks at, if the order
+    of alternatives is adaptive.
 
     Raises:
         BadInput: the job is not among the snapshot's waiting jobs.
