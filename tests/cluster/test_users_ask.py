@@ -49,6 +49,7 @@ def jobs(shared_cluster: Cluster) -> Iterator[dict[str, int]]:
         cluster.wait_for(f"{number} is {state}", lambda n=number, s=state: cluster.job(n).state == s, PATIENCE_S)
     await_cycles(cluster)
     cluster.run(f"sns release {found[MANAGED]}", "alice")
+    cluster.wait_for("Slurm looks at it", lambda: cluster.job(found[MANAGED]).reason == "BeginTime", PATIENCE_S)
     await_cycles(cluster)
     yield found
     cluster.run("scancel -u alice; scancel -u bob")
