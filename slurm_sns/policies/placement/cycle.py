@@ -2,9 +2,8 @@
 
 Jobs are taken in queue order, and the alternatives of a job best first, or by use. The first alternative for which
 enough nodes are free is matched to the nodes that the heuristic scores best, and that capacity is gone for the rest of
-the cycle.
-When a job at one of the first `reservations` positions finds no place, capacity is withheld for it, so that jobs behind
-it cannot take it in this cycle.
+the cycle. When a job at one of the first `reservations` positions finds no place, capacity is withheld for it, so that
+jobs behind it cannot take it in this cycle.
 
 Source: Max-Jobs paper (JSSPP 2013), sections 1, 2 and 5, and its authors' simulator. The paper withholds for every
 unmatched job, the simulator at the first `reservations` positions of the queue. Neither says what to do for a job on n

@@ -16,7 +16,7 @@ from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.cycle_kernel import Bench, bench_for
 from slurm_sns.policies.placement.fair_order import NEWCOMER, WaitingQueue
-from slurm_sns.policies.placement.heuristic_names import ADAPTIVE, PAPER_BETA, RANDOM, RECORD
+from slurm_sns.policies.placement.heuristic_names import ADAPTIVE, PAPER_BETA
 from slurm_sns.policies.placement.heuristics import CONFIGURED_FIRST, HEURISTICS, Heuristic, Weights, heuristics_of
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
@@ -38,7 +38,7 @@ from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, W
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT, PLACE_BITS, SCORE_BITS
 from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, Schedule
 from slurm_sns.policies.placement.portfolio_kernel import DOES_NOT_COMPETE, schedule
-from slurm_sns.policies.placement.ties import BY_CHANCE, BY_RECORD, FIXED, TieRecord
+from slurm_sns.policies.placement.ties import KINDS, TieRecord
 from slurm_sns.policies.placement.use import by_use
 
 #: A session whose tables hold more kinds of jobs at the end of a pass serves no other pass: the memory of a scheduler
@@ -339,7 +339,7 @@ def kernel_rules(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: I
         portfolio=np.array(portfolio, dtype=np.int64),
         for_profiled=np.array([member in rules.only_for_profiled for member in rules.portfolio]),
         keeps=np.array([member == rules.keeper for member in rules.portfolio]),
-        ties={RECORD: BY_RECORD, RANDOM: BY_CHANCE}.get(rules.ties, FIXED),
+        ties=KINDS[rules.ties],
         turns=np.array(rules.turns, dtype=np.int64),
         adaptive=rules.order == ADAPTIVE,
         scores=np.array(sorted(used), dtype=np.int64),

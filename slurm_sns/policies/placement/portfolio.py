@@ -16,6 +16,8 @@ jobs without profile are this project's own combination with Spread-n-Share (SC'
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
+import numpy as np
+
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot
 from slurm_sns.policies.base import Explanation, MakeAlternatives, own_geometry
@@ -23,11 +25,11 @@ from slurm_sns.policies.placement.cycle import Cycle, CycleStart, Rules
 from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.heuristic_names import ADAPTIVE, RECORD
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, heuristics_of
-from slurm_sns.policies.placement.kernel_matching import Kernel, kernel_rules, kernel_table, slowdown_units
+from slurm_sns.policies.placement.kernel_matching import Kernel, slowdown_units
 from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, NodeArrays, amounts
 from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, PlainRecords, Schedule
 from slurm_sns.policies.placement.reasons import explain, reasons_to_wait, starts
-from slurm_sns.policies.placement.ties import remember, take_turns, tie_record
+from slurm_sns.policies.placement.ties import KINDS, remember, take_turns, tie_record
 from slurm_sns.policies.placement.use import by_use
 
 
@@ -123,9 +125,8 @@ class Portfolio:
 
     def _turns(self) -> list[int]:
         """The places of the members in the order of their turns."""
-        limits = kernel_rules(self.rules, kernel_table(self.rules.beta))
-        turn = limits.turns.copy()
-        take_turns(limits.ties, limits.turns, self._tie_record, turn)
+        turn = np.array(self.rules.turns, np.int64)
+        take_turns(KINDS[self.rules.ties], turn.copy(), self._tie_record, turn)
         return [int(place) for place in turn]
 
     def _run_plainly(

@@ -11,14 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from slurm_sns.policies.placement.heuristic_names import LIST, OWN, RANDOM, RECORD
 from slurm_sns.policies.placement.kernel_arrays import Integers
 
 #: How the kernel tells the rules apart: turns that never change, or one of the others.
 FIXED, BY_RECORD, BY_CHANCE = range(3)
+KINDS = {LIST: FIXED, OWN: FIXED, RECORD: BY_RECORD, RANDOM: BY_CHANCE}
 #: How many passes a record goes back.
 WINDOW = 1_000
 #: The places of `TieRecord.state`: passes written down, and the last random number.
-WRITTEN, RANDOM = range(2)
+WRITTEN, LAST_NUMBER = range(2)
 
 
 class TieRecord(NamedTuple):
@@ -47,8 +49,8 @@ def take_turns(ties: int, fixed: Integers, record: TieRecord, turn: Integers) ->
             turn[to] = member
         elif ties == BY_CHANCE:
             # a linear congruential generator, modulo 2^32 (Numerical Recipes, section 7.1)
-            record.state[RANDOM] = (1664525 * record.state[RANDOM] + 1013904223) % (1 << 32)
-            other = (record.state[RANDOM] >> 16) % (at + 1)
+            record.state[LAST_NUMBER] = (1664525 * record.state[LAST_NUMBER] + 1013904223) % (1 << 32)
+            other = (record.state[LAST_NUMBER] >> 16) % (at + 1)
             turn[at], turn[other] = turn[other], turn[at]
 
 
