@@ -14,7 +14,6 @@ from slurm_sns.policies.baselines.parameters import BatchParameters, EasyParamet
 from slurm_sns.policies.combined.batch import placing
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.placement.cycle import Rules
-from slurm_sns.policies.placement.heuristic_names import PAPER
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.kernel_matching import kernel_holds
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
@@ -233,12 +232,7 @@ def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     algorithm = FCFS
     if isinstance(batch, EasyParameters):
         algorithm = EASY_EXTRA_NODES if batch.extra_nodes_only else EASY
-    parameters = asked.parameters_of(SpreadingParameters)
-    if parameters.alternatives_order != PAPER:
-        raise BadInput(
-            f"--alternatives-order {parameters.alternatives_order} goes with sns and combined, not {asked.name}"
-        )
-    placement = placing(batch.placement, parameters)
+    placement = placing(batch.placement, asked.parameters_of(SpreadingParameters))
     rules = replace(placement.rules, queue_depth=batch.queue_depth)
     spread = None
     if has_tasks(trace):
@@ -375,8 +369,9 @@ def _result(
 
 def _settings(asked: SimulationRequest, rules: Rules | None = None) -> dict[str, Any]:
     """The entries of a summary that say how the policy runs."""
-    names = () if rules is None else ("queue_depth", "reservations", "portfolio")
-    return {"interval_s": asked.interval_s, **{name: getattr(rules, name) for name in names}}
+    names = () if rules is None else ("queue_depth", "reservations", "portfolio", "ties", "withhold_up_to_s")
+    order = {} if rules is None else {"alternatives_order": rules.order}
+    return {"interval_s": asked.interval_s, **{name: getattr(rules, name) for name in names}, **order}
 
 
 def _spreading_summary(trace: ProgramTrace, run: TraceRun, spreading: SpreadingRequest) -> dict[str, Any]:

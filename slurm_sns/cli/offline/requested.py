@@ -31,6 +31,8 @@ _Parameters = TypeVar("_Parameters")
 
 #: `--policy HEURISTIC` means this policy with a portfolio of that one heuristic.
 MAX_JOBS = "max-jobs"
+#: FCFS and EASY have the parameters of spreading, but try a job's alternatives best first.
+ALTERNATIVES_ORDER = "alternatives_order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,12 +276,15 @@ def _value(name: str, value: Any, kind: Any) -> Any:
 
 def _takes(policy: Specification, name: str) -> bool:
     """Whether an option goes with the policy: it is the policy's own, or one of spreading and the policy spreads."""
+    if name == ALTERNATIVES_ORDER:
+        return _has(policy, name)
     return _has(policy, name) or (_spreads(policy) and name in settings_of(SpreadingParameters))
 
 
 def _has(policy: Specification, name: str) -> bool:
-    """Whether the policy has a parameter of this name."""
-    return any(name in settings_of(kind) for kind in policy.parameters)
+    """Whether the policy has a parameter of this name, and uses it."""
+    is_used = name != ALTERNATIVES_ORDER or policy.geometry is GeometryChoice.BY_PROFILE
+    return is_used and any(name in settings_of(kind) for kind in policy.parameters)
 
 
 def _option_name(name: str) -> str:

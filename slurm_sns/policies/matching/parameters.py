@@ -52,9 +52,11 @@ class MatchingParameters:
             option=True,
         ),
     )
-    withhold_up_to_s: float | None = parameter(
+    withhold_up_to_s: int | None = parameter(
         None,
-        Setting("Capacity is withheld for jobs that have waited at most so many seconds.", least=0, option=True),
+        Setting(
+            "Capacity is withheld for jobs that have waited at most so many seconds.", least=0, most=1e9, option=True
+        ),
     )
 
 

@@ -129,7 +129,7 @@ class Rules:
     ties: str = LIST
     own_scorer: str | None = None
     order: str = PAPER
-    withhold_up_to_s: float | None = None
+    withhold_up_to_s: int | None = None
 
     @property
     def turns(self) -> tuple[int, ...]:

@@ -1,10 +1,10 @@
 """A portfolio of heuristics: run each on the same queue and nodes, keep the schedule that matched the most jobs.
 
-Inside one member's schedule jobs are taken in queue order and a job's alternatives best first; the first alternative
-that finds its nodes is taken. Among schedules with equally many jobs the one of the member wins that had its turn first
-(module `ties`). If the rules weigh slowdowns, the smaller sum of predicted slowdowns wins, and only then the first
-turn. A portfolio of one name is that heuristic alone. Every policy that matches jobs to nodes is a `Portfolio` with its
-own rules and alternatives.
+Inside one member's schedule jobs are taken in queue order and a job's alternatives best first, unless the order is
+adaptive (below); the first alternative that finds its nodes is taken. Among schedules with equally many jobs the one of
+the member wins that had its turn first (module `ties`). If the rules weigh slowdowns, the smaller sum of predicted
+slowdowns wins, and only then the first turn. A portfolio of one name is that heuristic alone. Every policy that matches
+jobs to nodes is a `Portfolio` with its own rules and alternatives.
 
 If the order of alternatives is adaptive and not the whole queue is matched, every member schedules once more, with each
 job's alternatives by use of the cluster, least first (module `use`). The best of these schedules is then the result.

@@ -28,7 +28,7 @@ class Releases(NamedTuple):
 
     end_s: Floats  #: (E) ascending, now or later; infinite where the end is not known
     node: Integers  #: (E) the column of the node
-    amount: Integers  #: (E, R) of each resource, from 0
+    amount: Integers  #: (E, R) of each resource; negative where a node is overbooked
 
 
 class NodeRoom(NamedTuple):

@@ -222,7 +222,7 @@ def _order(record: PassRecord, chosen: str, whole: int) -> str:
     matched = record.members[chosen].matched
     if matched == whole:
         return "best first, because the whole queue starts so"
-    why = "no job that was looked at has them in another order" if matched else "no job can start in any order"
+    why = "no job that was looked at has them in another order" if matched else "no job that was looked at can start"
     return f"best first, because {why}"
 
 

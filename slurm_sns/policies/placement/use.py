@@ -17,7 +17,7 @@ from slurm_sns.policies.placement.node_arrays import BANDWIDTH, NodeArrays
 def use(alternative: Alternative, node_arrays: NodeArrays) -> float:
     """Slowdown times dominant share on these nodes: at least 0, at most the slowdown if the nodes can hold it."""
     if alternative.exclusive:
-        return alternative.slowdown * alternative.nodes / len(node_arrays.names)
+        return alternative.slowdown * alternative.nodes / max(len(node_arrays.names), 1)  # there may be no nodes now
     shares = [
         needed * alternative.nodes / whole
         for needed, whole in zip(alternative.demand[: BANDWIDTH + 1], node_arrays.total, strict=False)

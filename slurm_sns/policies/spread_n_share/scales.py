@@ -191,7 +191,7 @@ class _Profiled:
         return Explanation(tuple(summary), "scale", tuple(each.considered() for each in scales))
 
     def _considered(self, classification: Classification) -> list[ScaleFigures]:
-        """Each scale in the order in which it is tried."""
+        """Each scale, best predicted first: so it is tried, unless the pass goes by use (module placement.use)."""
         if classification.kind is ProgramClass.COMPACT:
             wider = [self._scale(scale) for scale in sorted(self.parameters.scales) if scale > 1]
             not_tried = [

@@ -87,10 +87,10 @@ def test_a_trace_of_programs_runs_with_each_way_of_placing(policy, placement, si
         (["--policy", "easy", "--ties", "own"], "--ties goes with --policy max-jobs, combined, not with easy"),
         (
             ["--policy", "easy", "--placement", "sns", "--alternatives-order", "adaptive"],
-            "--alternatives-order adaptive goes with sns and combined, not easy",
+            "--alternatives-order goes with --policy sns, combined, not with easy",
         ),
         (["--policy", "max-jobs", "--ties", "fair"], "ties is 'fair'; valid: list, own, record, random"),
-        (["--policy", "max-jobs", "--withhold-up-to", "-1"], "withhold_up_to_s is -1.0; valid: 0 or more"),
+        (["--policy", "max-jobs", "--withhold-up-to", "-1"], "valid: from 0 to 1e9"),
         (["--policy", "easy", "--learn", "0.1"], "--learn goes with --policy sns, combined, not with easy"),
     ],
 )

@@ -85,6 +85,18 @@ def test_a_queue_without_a_choice_is_gone_through_once():
     assert plan.record.best_first is None
 
 
+@pytest.mark.parametrize("make", [Portfolio, plainly])
+def test_without_nodes_nothing_starts(make):
+    """As while all nodes are drained."""
+    policy = Portfolio(Rules(("idlest",), reservations=0, order="adaptive"))
+    policy = policy if make is Portfolio else make(policy)
+
+    plan = policy.plan(Snapshot((), waiting((replace(FAST, exclusive=True), FRUGAL))))
+
+    assert plan.starts == ()
+    assert list(plan.waiting) == [1]
+
+
 def test_the_first_jobs_that_a_cycle_looks_at_are_the_whole_queue():
     policy = Portfolio(Rules(("best-fit-memory",), queue_depth=4, reservations=0, order="adaptive"))
 
@@ -102,7 +114,7 @@ def test_the_first_jobs_that_a_cycle_looks_at_are_the_whole_queue():
         ),
         ([(FAST, FRUGAL)] * 4, "best first, because the whole queue starts so (alternatives_order: adaptive)."),
         ([(FAST,)] * 5, "best first, because no job that was looked at has them in another order"),
-        ([(alternative(cores=9), alternative(cores=10))], "best first, because no job can start in any order"),
+        ([(alternative(cores=9), alternative(cores=10))], "best first, because no job that was looked at can start"),
     ],
 )
 def test_explain_says_which_order_ruled_and_why(jobs, words):
