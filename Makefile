@@ -14,7 +14,7 @@ SNS_PROJECT ?= slurm-sns
 SNS_AUTOSTART ?= 1
 export SNS_PROJECT SNS_AUTOSTART
 
-UNIT_TESTS = $(filter-out tests/__pycache__ tests/clients tests/cluster tests/data tests/results,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
+UNIT_TESTS = $(filter-out tests/__pycache__ tests/clients tests/cluster tests/data,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
 # Tests of the cluster that the run of the unit tests takes over: they use containers of their own, from the mini cluster's
 # image; the first two a site and a controller of a thousand nodes, the others a second mini cluster. About a fifth of
 # the time that the cluster's tests take, so that both runs end at about the same time.
@@ -53,8 +53,8 @@ test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
 test-clients: $(VENV)/.test ## client programs (snakemake, ReFrame, submitit, ...) on the cluster; installs them there from PyPI
 	@exec containers/cluster.sh run $(PYTEST) tests/clients
 
-docs: ## docs/modules.md: each module with the first line of its docstring, and its classes
-	@python3 docs/modules_page.py
+docs: ## docs/develop/modules.md: each module with the first line of its docstring, and its classes
+	@python3 docs/develop/modules_page.py
 
 lint: $(VENV)/.lint ## ruff, mypy, import-linter, and shellcheck where it is installed
 	$(VENV)/bin/ruff check .

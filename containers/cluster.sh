@@ -67,7 +67,7 @@ context() {
     else
         : > "$scratch/ca-bundle.crt"
     fi
-    tar -c --exclude=__pycache__ --exclude='*.so' --exclude='*.o' --owner=0 --group=0 --mode=go=rX \
+    tar -c --exclude=__pycache__ --exclude=docs/science/results --exclude='*.so' --exclude='*.o' --owner=0 --group=0 --mode=go=rX \
         -C "$root" containers conf docs/science plugins slurm_sns tests/resctrl_emulator pyproject.toml README.md LICENSE \
         -C "$scratch" ca-bundle.crt \
         || (($? == 1)) # 1: a directory changed meanwhile; tests that run at the same time write a __pycache__ there

@@ -1,6 +1,6 @@
 """The parts of an installation: what `slurm_sns` alone lacks, and which commands ask for it.
 
-docs/installations.md says who needs which part.
+docs/admins/installations.md says who needs which part.
 """
 
 import sys

@@ -7,7 +7,7 @@ from slurm_sns.cli.options import AsJson
 
 
 def policies(*, as_json: AsJson = False) -> None:
-    """List the policies: those of slurm_sns, and those of other installed packages (docs/policy.md)."""
+    """List the policies: those of slurm_sns, and those of other installed packages (docs/develop/policy.md)."""
     from slurm_sns.policies.registry import PACKAGES, PROBLEMS, REGISTRY, specification
 
     found = [

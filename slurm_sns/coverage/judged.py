@@ -125,7 +125,7 @@ def _lines(name: str, log: JobLog, found: Coverage) -> Iterator[str]:
         f"{of_hours:.1%} of the core-hours** would be managed. Of {found.users} users, all jobs of "
         f"{found.users_managed_entirely} would be, and no job of {found.users_not_managed}. The others are Slurm's, "
         "by the first reason that the submit filter meets "
-        "(docs/which-jobs.md explains each):"
+        "(docs/admins/which-jobs.md explains each):"
     )
     yield ""
     yield "| | jobs | | core-hours | | users |"

@@ -1,4 +1,4 @@
-"""What the scheduler and the agents tell each other, as values with their bounds (docs/wire.md).
+"""What the scheduler and the agents tell each other, as values with their bounds (docs/develop/wire.md).
 
 messages.py writes and reads them: our own code makes values without a check, pydantic checks what a peer sends.
 Ways and bandwidth are those of a job on each of its nodes, in the units of `slurm_sns.model`. Times are Unix seconds.

@@ -1,6 +1,6 @@
 """How the time of `sns simulate` grows with jobs, machines and queue depth: a table, a plot and a page.
 
-    python tests/benchmarks/growth.py DIRECTORY --out tests/results/replay-growth [--repeat 3]
+    python tests/benchmarks/growth.py DIRECTORY --out docs/science/results/replay-growth [--repeat 3]
 
 One of the three sizes changes at a time. Missing traces are generated in DIRECTORY. Each point is the smallest
 user + system time of the process over the repetitions, minus the smallest of the same process with `--limit 1`.

@@ -1,4 +1,4 @@
-"""The policy of docs/policy.md, taken from that page, installed beside us, and used as its page says."""
+"""The policy of docs/develop/policy.md, taken from that page, installed beside us, and used as its page says."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The policy of docs/policy.md, driven by the live loop against a fake Slurm."""
+"""The policy of docs/develop/policy.md, driven by the live loop against a fake Slurm."""
 
 import re
 from pathlib import Path

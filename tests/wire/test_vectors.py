@@ -1,4 +1,4 @@
-"""The test vectors of docs/wire.md: our code makes exactly these bytes, and so does what is written from that page."""
+"""The test vectors of docs/develop/wire.md: our code makes exactly these bytes, and so does what is written from that page."""
 
 import base64
 import hashlib
@@ -96,7 +96,7 @@ def test_a_token_is_exactly_this_and_refused_with_any_character_altered(of: dict
             verified(altered(of["token"].encode(), place).decode(), KEYS, granted.run, granted.nodes[0], granted.nodes)
 
 
-# --- written from docs/wire.md alone
+# --- written from docs/develop/wire.md alone
 
 
 def mac(secret: bytes, *parts: bytes) -> bytes:

@@ -6,7 +6,7 @@ python -m world 100000 --double         (unrelated faults at once: only safety i
 python -m world replay 4711             (or a file, such as tests/world/found/4711.json)
 python -m world shrink 4711 --out tests/world/found/4711.json
 python -m world mutants 10000           (does any schedule show each deliberate defect?)
-python -m world day tests/results/simulated-day     (a day with 100,000 jobs: memory, tries, time of a cycle)
+python -m world day docs/science/results/simulated-day     (a day with 100,000 jobs: memory, tries, time of a cycle)
 """
 
 import argparse

@@ -14,7 +14,7 @@ from sns_reproductions.netbatch import EVERYWHERE, FAILS_TOLD, HANGS, HOLDS_TOLD
 from sns_reproductions.netbatch_sweeps import ROWS, workload_digest
 
 ROOT = Path(__file__).parents[3]
-RESULTS = ROOT / "tests" / "results"
+RESULTS = ROOT / "docs" / "science" / "results"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 #: Pages that ask the paper's claims again with an assumption changed.
@@ -38,7 +38,7 @@ def test_the_table_of_max_jobs_has_the_verdicts_of_the_pages_and_counts_no_input
     for name, of in netbatch_verdicts().items():
         asked = of[HOLDS] + of[FAILS] + of[UNDECIDED]
         inputs = sum(of[each] for each in INPUTS)
-        link = f"[{name.removeprefix('netbatch-')}](tests/results/{name}/README.md)"
+        link = f"[{name.removeprefix('netbatch-')}](docs/science/results/{name}/README.md)"
         expected.add(f"| {link} | {asked} | {of[HOLDS]} | {of[FAILS]} | {of[UNDECIDED]} | {inputs} |")
 
     table = README.split("| Max-Jobs, page | claims |")[1].split("\n\n")[0].splitlines()[2:]
@@ -55,7 +55,7 @@ CYCLES = {
 
 
 def test_the_table_of_cycles_has_the_verdicts_of_the_page():
-    with (ROOT / "tests" / "results" / "netbatch-depth" / "claims.csv").open(encoding="utf-8", newline="") as file:
+    with (ROOT / "docs" / "science" / "results" / "netbatch-depth" / "claims.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     expected = set()
     for told, group in CYCLES.items():
@@ -81,11 +81,11 @@ VARIED = {"netbatch-variants": "times, memory, machines, bursts", "netbatch-mach
 def test_the_table_says_what_became_of_the_claims_when_one_thing_was_varied():
     expected = set()
     for name, varied in VARIED.items():
-        with (ROOT / "tests" / "results" / name / "called.csv").open(encoding="utf-8", newline="") as file:
+        with (ROOT / "docs" / "science" / "results" / name / "called.csv").open(encoding="utf-8", newline="") as file:
             called = [row["called"] for row in csv.DictReader(file)]
         counts = [sum(each.startswith(word) for each in called) for word in CALLS]
         assert sum(counts) == len(called)
-        link = f"[{varied}](tests/results/{name}/README.md)"
+        link = f"[{varied}](docs/science/results/{name}/README.md)"
         expected.add(f"| {link} | {len(called)} | {' | '.join(map(str, counts))} |")
 
     table = README.split("| Max-Jobs, varied | claims |")[1].split("\n\n")[0].splitlines()[2:]
@@ -94,7 +94,7 @@ def test_the_table_says_what_became_of_the_claims_when_one_thing_was_varied():
 
 def test_every_page_on_max_jobs_is_listed():
     for page in RESULTS.glob("netbatch-*/README.md"):
-        assert f"tests/results/{page.parent.name}/README.md" in README
+        assert f"docs/science/results/{page.parent.name}/README.md" in README
 
 
 @pytest.mark.parametrize("file", sorted(RESULTS.glob(f"netbatch-*/{ROWS}")), ids=lambda file: file.parent.name)

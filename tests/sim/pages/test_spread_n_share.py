@@ -567,7 +567,7 @@ def test_changed_numbers_are_changed_by_as_much_as_is_said():
 # --- what README says of the published pages
 
 ROOT = Path(__file__).parents[3]
-PAGES = sorted((ROOT / "tests" / "results").glob("spread-n-share-*/claims.csv"))
+PAGES = sorted((ROOT / "docs" / "science" / "results").glob("spread-n-share-*/claims.csv"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -599,8 +599,8 @@ def test_the_number_of_inputs_is_that_of_the_pages():
 
 
 def test_every_page_is_listed():
-    for page in (ROOT / "tests" / "results").glob("spread-n-share-*/README.md"):
-        assert f"tests/results/{page.parent.name}/README.md" in README
+    for page in (ROOT / "docs" / "science" / "results").glob("spread-n-share-*/README.md"):
+        assert f"docs/science/results/{page.parent.name}/README.md" in README
 
 
 def test_no_claim_of_the_paper_is_judged_by_two_rules_on_one_page():

@@ -1,13 +1,13 @@
-"""Makes docs/modules.md from the first docstring line of each module: `make docs`."""
+"""Makes docs/develop/modules.md from the first docstring line of each module: `make docs`."""
 
 import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "slurm_sns", ROOT / "docs" / "science" / "sns_reproductions")
-PAGE = ROOT / "docs" / "modules.md"
+PAGE = ROOT / "docs" / "develop" / "modules.md"
 
 HEAD = """\
 # Modules and the words they define
