@@ -1,8 +1,8 @@
 """How each policy is simulated: its runner reads a trace in the form that the policy needs, and can then replay it.
 
 A policy's specification names its runner, a function of this module. Portfolios, FCFS and EASY, DFRS and rescheduling
-have compiled loops. The plain event engine replays what these lack: progress under contention, learning, nodes that the
-kernel does not hold, and any policy that is known by its plans alone.
+have compiled loops. The plain event engine replays what these lack: progress under contention, learning, and any policy
+that is known by its plans alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,11 +13,9 @@ from slurm_sns.errors import BadInput
 from slurm_sns.policies.baselines.parameters import BatchParameters, EasyParameters
 from slurm_sns.policies.combined.batch import placing
 from slurm_sns.policies.dfrs.policy import Dfrs
-from slurm_sns.policies.placement.cycle import Rules
-from slurm_sns.policies.placement.heuristics import HEURISTICS
-from slurm_sns.policies.placement.kernel_matching import kernel_holds
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
+from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
 from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.registry import REGISTRY
 from slurm_sns.policies.rescheduling.parameters import KEPT, RESCHEDULING, ReschedulingParameters
 from slurm_sns.policies.spread_n_share.exploration import Exploration
@@ -126,7 +124,7 @@ def programs(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     def run(report: ReportProgress) -> Result:
         learnt: dict[str, Any] = {}
         if spreading.learn is None and spreading.progress == AUTHORS:
-            of = _match(node_arrays, spread.records, asked, report, progress)
+            of = _match(node_arrays, spread.records, asked, report)
         elif spreading.learn is None:
             of = _match_plainly(node_arrays, spread.records, asked, report, scheduler=policy, progress=progress())
         else:
@@ -140,22 +138,12 @@ def programs(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     return Replay(len(spread.records), spread.records.dropped, 0, run, _settings(asked, policy.rules))
 
 
-def _match(
-    node_arrays: NodeArrays,
-    records: TraceArrays,
-    asked: SimulationRequest,
-    report: ReportProgress,
-    progress: Callable[[], Progress] | None = None,
-) -> TraceRun:
-    """Replay the trace by the compiled loop; by the event engine, with `progress`, what the kernel does not hold."""
-    policy = _portfolio_of(asked)
-    if not _is_compiled(node_arrays, policy.rules, records):
-        model = None if progress is None else progress()
-        return _match_plainly(node_arrays, records, asked, report, scheduler=policy, progress=model)
+def _match(node_arrays: NodeArrays, records: TraceArrays, asked: SimulationRequest, report: ReportProgress) -> TraceRun:
+    """Replay the trace by the compiled loop."""
     return replay(
         node_arrays,
         records,
-        policy.rules,
+        _portfolio_of(asked).rules,
         interval_s=asked.interval_s,
         shares=asked.shares,
         age_limit_s=asked.age_limit_s,
@@ -247,12 +235,6 @@ def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
         )
         spread = reader.read(trace, load_factor=load_factor, limit=limit)
         records = spread.records
-    if not _is_compiled(node_arrays, rules, records):
-        cores = int(node_arrays.capacity[CORES].max())
-        raise BadInput(
-            f"{nodes}: {len(node_arrays.names)} nodes of up to {cores} cores, with beta {rules.beta:g}, are too large "
-            f"for --policy {asked.name}; valid: 2^19 nodes, and with cs and sns (cores + 1) * (2 + beta) below 4,398"
-        )
 
     def run(report: ReportProgress) -> Result:
         of = replay_in_order(
@@ -389,13 +371,6 @@ def _spreading_summary(trace: ProgramTrace, run: TraceRun, spreading: SpreadingR
         "mean_run_s": (run.end_s - run.start_s).sum().item() / jobs,
         "mean_turnaround_s": (run.end_s - run.trace.submit_s).sum().item() / jobs,
     }
-
-
-def _is_compiled(node_arrays: NodeArrays, rules: Rules, records: TraceArrays) -> bool:
-    """Whether the compiled loop supports all heuristics that the rules and the jobs use."""
-    own = {heuristic for *_, heuristic in records.kinds if heuristic}
-    used = own.union(rules.portfolio, {rules.default_heuristic or rules.portfolio[0]})
-    return used <= HEURISTICS.keys() and kernel_holds(node_arrays, used, rules.beta)
 
 
 def _portfolio_of(asked: SimulationRequest) -> Portfolio:

@@ -57,7 +57,7 @@ node_names = NodeLists().names
 #: Larger than any machine, small enough for sums of many jobs in 64 bits. Slurm's 64-bit numbers are clamped to these,
 #: because a user can write any number into a job (MinMemoryCPU=4611686018427387903); a job that asks for more fits
 #: nowhere anyway. All other numbers have 32 bits or are times.
-MOST_MEMORY_MB = 1 << 40
+MOST_MEMORY_MB = 1 << 32
 MOST_GRES = 1 << 24
 
 

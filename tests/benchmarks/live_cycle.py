@@ -29,9 +29,9 @@ from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement import kernel_matching
-from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.scheduler.loop import uncollected
 from slurm_sns.scheduler.snapshot.situation import read_situation
 from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from oracles.portfolio import PlainPortfolio
 from slurm_sns.model import Job, Seconds
-from slurm_sns.policies.placement.cycle import Match, Rules, Withheld
-from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
-from slurm_sns.policies.placement.pass_record import Schedule
+from slurm_sns.policies.placement.pass_record import Match, Schedule, Withheld
+from slurm_sns.policies.placement.rules import Rules
+from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.sim.engine.event_loop import CycleRecord
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.replay.lookahead_replay import ArrivalSource, Lookahead, MatchComparison

@@ -1,4 +1,4 @@
-"""The test vectors of docs/develop/wire.md: our code makes exactly these bytes, and so does what is written from that page."""
+"""The test vectors of docs/develop/wire.md: our code makes these very bytes, as does what is written by that page."""
 
 import base64
 import hashlib

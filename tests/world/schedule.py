@@ -4,8 +4,8 @@ Besides the steps of a schedule only latencies and the moments of slurmctld's pa
 seed. Each schedule draws which kinds of steps it has at all: with all kinds in each, they would hide each other.
 
 People do what they like in every schedule. Of faults `drawn` has at most one, or a pair that shares a cause: that is
-the fault model, in which all promises hold (docs/develop/fault-model.md). `doubled` has several that have nothing to do with
-each other; there only safety is promised.
+the fault model, in which all promises hold (docs/develop/fault-model.md). `doubled` has several that have nothing to do
+with each other; there only safety is promised.
 
 A step happens at its moment. With a `trap` it happens at the n-th call of a daemon's ports from then on, and if it
 `meets` the call, to the job that the call is about; with `after`, so long after the next event of that kind in the life

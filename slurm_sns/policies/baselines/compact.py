@@ -16,10 +16,10 @@ from functools import partial
 from slurm_sns.model import Alternative
 from slurm_sns.policies.base import Choice, JobRequest, NodeType, Request
 from slurm_sns.policies.baselines.parameters import CompactParameters
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.heuristic_names import IDLEST
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.request import compact, fewest_nodes, holding, require_scales, spread
+from slurm_sns.policies.placement.rules import Rules
 
 
 def compact_exclusive(parameters: CompactParameters | None = None) -> Portfolio:

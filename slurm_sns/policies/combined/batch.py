@@ -5,8 +5,8 @@ Source: this project's own combination: the queue disciplines are those of `base
 
 from slurm_sns.policies.baselines.compact import compact_exclusive, compact_shared
 from slurm_sns.policies.baselines.parameters import BatchParameters, CompactParameters
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.specification import filled, require_within_limits
 from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters

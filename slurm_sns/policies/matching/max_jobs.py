@@ -6,9 +6,9 @@ Source: Max-Jobs paper (JSSPP 2013), section 4, figure 12.
 from dataclasses import replace
 
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.heuristic_names import MIX_FIT
 from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.rules import Rules
 
 
 def max_jobs(parameters: MatchingParameters | None = None, *, portfolio: tuple[str, ...] | None = None) -> Portfolio:

@@ -57,7 +57,7 @@ NEAR = 8000
 #: Below this tangent, the arc tangent is the sum of the first six terms of its series; the error is less than 1e-14.
 SMALL_TANGENT = 0.1
 #: The series is not used when the angle, in units of 1e-9, is within this distance of the middle between two integers:
-#: there the twin may round it the other way.
+#: there `mix_fit` may round it the other way.
 DOUBTFUL = 0.01
 #: Added to the share of a resource that a node would have left (JSSPP 2013: the factor 1.01 of the authors' simulator).
 CORNER = 0.01
@@ -330,7 +330,7 @@ def _put_tangents(node_state: CycleNodes, alternative: int, begin: int, end: int
 
 @compiled
 def _angle(node_state: CycleNodes, alternative: int, node: int, tangent: int) -> int:
-    """Mix-Fit's angle in units of 1e-9, as the twin rounds it."""
+    """Mix-Fit's angle in units of 1e-9, as `heuristics.mix_fit` rounds it."""
     value = (tangent + 0.5) / FINE_PER_UNIT
     if value < SMALL_TANGENT:
         square = value * value
@@ -338,12 +338,12 @@ def _angle(node_state: CycleNodes, alternative: int, node: int, tangent: int) ->
         units = value * series * PER_UNIT
         if abs(units - np.floor(units) - 0.5) > DOUBTFUL:
             return int(np.rint(units))
-    return _angle_as_twin(node_state, alternative, node)
+    return _angle_in_full(node_state, alternative, node)
 
 
 @compiled
-def _angle_as_twin(node_state: CycleNodes, alternative: int, node: int) -> int:
-    """The angle by the twin's arithmetic, operation by operation."""
+def _angle_in_full(node_state: CycleNodes, alternative: int, node: int) -> int:
+    """The angle by the arithmetic of `heuristics.mix_fit`, operation by operation."""
     left_cores = _left(node_state, alternative, node, CORES)
     left_memory = _left(node_state, alternative, node, MEMORY)
     case = node_state.problem.alternatives.case[alternative]

@@ -1,4 +1,4 @@
-"""The cycle kernel: one scheduling pass with one heuristic, compiled. Twin: `cycle.Cycle`.
+"""The cycle kernel: one scheduling pass with one heuristic, compiled. In plain Python: tests/oracles/cycle.py.
 
 Problem: jobs in queue order, each with one or several alternatives (a number of nodes and a demand of R resources on
 each), and nodes with what is free. Job by job, the first alternative that fits on enough nodes gets the nodes that the
@@ -18,7 +18,7 @@ alternative of an earlier pass only as much as has changed since.
 A job that finds no place has capacity withheld for it at the first `reservations` positions of the queue. For an
 over-aged job it always is: where the member keeps whole nodes, so for the first such job only.
 
-Source: Max-Jobs paper (JSSPP 2013), sections 1-5, Spread-n-Share (SC'19), section 4.4. The module `cycle` says
+Source: Max-Jobs paper (JSSPP 2013), sections 1-5, Spread-n-Share (SC'19), section 4.4. The module `rules` says
 how we decide what they leave open.
 """
 

@@ -1,8 +1,14 @@
-"""Which job is next: `fair_order.FairOrder`, compiled.
+"""The order in which a cycle looks at the waiting jobs, compiled.
 
-Over-aged jobs come first; then the project with the smallest used / share, from a heap of projects. When only one
-project has waiting jobs, their order does not depend on what is matched: they are put into order once for all members
-of the portfolio.
+Over-aged jobs come first, oldest first. Then the project with the smallest used / share, first in first out inside it.
+Used is the larger of the fractions of all cores and of all memory that the project holds: running plus matched so far
+in this schedule. Each match changes a ratio, so the order is decided job by job, by a heap of projects rather than by
+sorting. Among equal ratios the project with the older first job comes first, then the project's name decides.
+
+When only one project has waiting jobs, their order does not depend on what is matched: they are put into order once for
+all members of the portfolio.
+
+Source: Max-Jobs paper (JSSPP 2013), section 1, on fair share; the measure of use and the ties are ours.
 """
 
 from typing import NamedTuple
@@ -122,7 +128,7 @@ def charge(turns: FairOrderState, queue: Queue, job: int, held: tuple[int, int],
 
 @compiled
 def _ratio(turns: FairOrderState, queue: Queue, project: int) -> float:
-    """The larger of the project's two fractions, by one division each as in the twin."""
+    """The larger of the project's two fractions, by one division each: equal fractions are equal."""
     ratio = 0.0
     for row in range(2):
         whole = queue.whole[project, row]

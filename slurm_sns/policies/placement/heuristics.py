@@ -144,15 +144,3 @@ def one_group(free: Amounts, candidates: Indices, count: int) -> Indices:
     numbers, sizes = np.unique(idle, return_counts=True)
     large_enough = numbers[sizes >= count]
     return candidates[idle == large_enough[-1]] if len(large_enough) else candidates
-
-
-def best(candidates: Indices, scores: Scores, count: int) -> Indices:
-    """The `count` candidates with the smallest scores, in the machine list's order.
-
-    `candidates` are ascending and at least `count`; `scores` has one entry for each.
-    """
-    if count == 1:
-        first = int(np.argmin(scores))  # the first of equal ones
-        return candidates[first : first + 1]
-    ranked = np.argsort(scores, kind="stable")[:count]
-    return np.sort(candidates[ranked])

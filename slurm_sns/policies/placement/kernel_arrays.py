@@ -37,7 +37,8 @@ class Scores(NamedTuple):
     free: Integers  #: (S, R - 1) weights of what is free
     configured: Integers  #: (S, R - 1) weights of the capacity
     occupied: Floats  #: (S, R - 1) weights of the shares of the capacity that are occupied
-    span: int  #: more than any sum of occupied shares, in units of 1e-9
+    span: int  #: more than any sum of occupied shares in these units
+    unit: float  #: how many units an occupied share of 1 is
 
 
 class KernelNodes(NamedTuple):

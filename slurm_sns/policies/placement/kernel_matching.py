@@ -4,7 +4,7 @@ Tables and working memory of one pass are used again by the next pass on the sam
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Any
@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.cycle_kernel import Bench, bench_for
-from slurm_sns.policies.placement.fair_order import NEWCOMER, WaitingQueue
-from slurm_sns.policies.placement.heuristic_names import ADAPTIVE, PAPER_BETA
-from slurm_sns.policies.placement.heuristics import CONFIGURED_FIRST, HEURISTICS, Heuristic, Weights, heuristics_of
+from slurm_sns.policies.placement.heuristic_names import ADAPTIVE
+from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, Weights, heuristics_of
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
     LOOKED_AT,
@@ -35,11 +33,13 @@ from slurm_sns.policies.placement.kernel_arrays import (
 )
 from slurm_sns.policies.placement.kinds_of_jobs import Allowed, OncePerKind
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, Amounts, NodeArrays
-from slurm_sns.policies.placement.node_state_kernel import PER_UNIT, PLACE_BITS, SCORE_BITS
+from slurm_sns.policies.placement.node_state_kernel import PER_UNIT, SCORE_BITS
 from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, Schedule
 from slurm_sns.policies.placement.portfolio_kernel import DOES_NOT_COMPETE, schedule
-from slurm_sns.policies.placement.ties import KINDS, TieRecord
+from slurm_sns.policies.placement.rules import Rules
+from slurm_sns.policies.placement.ties import KINDS, TieRecord, tie_record
 from slurm_sns.policies.placement.use import by_use
+from slurm_sns.policies.placement.waiting_queue import NEWCOMER, WaitingQueue
 
 #: A session whose tables hold more kinds of jobs at the end of a pass serves no other pass: the memory of a scheduler
 #: that runs for months is bounded.
@@ -62,23 +62,20 @@ AlternativeKey = tuple[int, Resources, bool, int]
 class Kernel:
     """The kernel for one policy. Threads may share it: a thread that finds the session in use makes its own."""
 
-    def __init__(self, rules: Rules, record: TieRecord) -> None:
-        """`record` is that of the passes before; each pass is added to it."""
+    def __init__(self, rules: Rules) -> None:
+        """Begin without passes."""
         self._rules = rules
-        self._record = record
-        self._table = kernel_table(rules.beta)
+        self._record = tie_record(len(rules.portfolio))
         self._sessions: deque[_Session] = deque(maxlen=1)
 
-    def run(
-        self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, *, some_profiled: bool
-    ) -> Schedule | None:
-        """The best member's schedule; None if the kernel cannot compute it: jobs without cores, scores out of range."""
+    def run(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, *, some_profiled: bool) -> Schedule:
+        """The best member's schedule."""
         try:
             session = self._sessions.pop()
         except IndexError:
             session = None
         if session is None or session.node_arrays is not node_arrays or session.is_full:
-            session = _Session(node_arrays, self._rules, self._table, self._record)
+            session = _Session(node_arrays, self._rules, self._record)
         ran = session.run(free, queue, some_profiled)
         self._sessions.append(session)
         return ran
@@ -87,14 +84,13 @@ class Kernel:
 class _Session:
     """Passes over the same nodes."""
 
-    def __init__(self, node_arrays: NodeArrays, rules: Rules, scores: Scores, record: TieRecord) -> None:
+    def __init__(self, node_arrays: NodeArrays, rules: Rules, record: TieRecord) -> None:
         self.node_arrays = node_arrays
         self._rules = rules
-        self._scores = scores
+        self._scores = kernel_table(rules.beta, node_arrays)
         self._tie_record = record
         self._table = KindTable(node_arrays, rules)
         self._kinds = OncePerKind(self._table.kind)
-        self._holds: dict[tuple[int, bool], bool] = {}
         self._bench: Bench | None = None
         self._room = (0, 0, 0)
         self._tables = (0, 0, 0)
@@ -104,11 +100,9 @@ class _Session:
         """Whether its tables hold so many kinds of jobs that most of them are likely to be of jobs that are gone."""
         return len(self._table) > MOST_KINDS
 
-    def run(self, free: Amounts, queue: WaitingQueue, some_profiled: bool) -> Schedule | None:
-        """One pass; None as in `Kernel.run`."""
+    def run(self, free: Amounts, queue: WaitingQueue, some_profiled: bool) -> Schedule:
+        """One pass."""
         jobs, arrays = tabulate(queue, self.node_arrays, self._rules, self._kinds.of)
-        if not len(self._table) or self._table.least_cores < 1 or not self._is_in_range(some_profiled):
-            return None
         bench = self._bench_for(len(jobs), len(arrays.head), free)
         best, ran, best_first = schedule(bench, free, arrays, some_profiled)
         turns = [at for at in bench.turn.tolist() if bench.matched[at] != DOES_NOT_COMPETE]
@@ -116,16 +110,6 @@ class _Session:
         if best_first != NOBODY:
             record = replace(record, best_first=best_first)
         return Schedule.of(record, self._rules.portfolio[best])
-
-    def _is_in_range(self, some_profiled: bool) -> bool:
-        """Whether the scores of the competing members, and of the heuristics that jobs name, fit into the kernel."""
-        rules, own = self._rules, self._table.own
-        key = (len(own), some_profiled)
-        if key not in self._holds:
-            competing = rules.competing(some_profiled=some_profiled)
-            used = {*(rules.default_heuristic or each for each in competing), *(NAMES[row] for row in own)}
-            self._holds[key] = kernel_holds(self.node_arrays, used, rules.beta)
-        return self._holds[key]
 
     def _bench_for(self, jobs: int, projects: int, free: Amounts) -> Bench:
         """The working memory of the last pass if it is large enough, otherwise a new one with spare room."""
@@ -176,8 +160,7 @@ class KindTable:
 
     New entries go into the same arrays while these have room; `generation` counts the arrays that were replaced by
     larger ones. `choices` are the alternatives behind the kernel's choices, `cases` the cases of their demands, `own`
-    the rows of the heuristics that jobs name, `least_cores` the fewest cores that any alternative demands on a node (0
-    before there is one). A job with an unknown heuristic gets the member's.
+    the rows of the heuristics that jobs name. A job with an unknown heuristic gets the member's.
     """
 
     def __init__(self, node_arrays: NodeArrays, rules: Rules) -> None:
@@ -189,7 +172,6 @@ class KindTable:
         self.choices: list[Alternative] = []
         self.cases: set[int] = set()
         self.own: set[int] = set()
-        self.least_cores = 0
         self._alternatives: dict[AlternativeKey, int] = {}
         self._kinds: dict[tuple[tuple[Alternative, ...], int, int], int] = {}
         self._sets: dict[Allowed, int] = {None: NOBODY}
@@ -261,11 +243,12 @@ class KindTable:
             self._alternative_arrays = AlternativeArrays(
                 *(self._with_room(column, number + 1) for column in self._alternative_arrays)
             )
-            values: tuple[Any, ...] = (of.nodes, of.demand, of.exclusive, allowed, case, simple)
+            # The kernel's memory is measured by the cores that matches take: each takes one or more.
+            demand = of.demand._replace(cores=max(of.demand.cores, 1))
+            values: tuple[Any, ...] = (of.nodes, demand, of.exclusive, allowed, case, simple)
             for column, value in zip(self._alternative_arrays, values, strict=True):
                 column[number] = value
             self.cases.add(case)
-            self.least_cores = min(self.least_cores, of.demand.cores) if number else of.demand.cores
         return number
 
     def _with_room(self, array: NDArray[Any], entries: int) -> NDArray[Any]:
@@ -357,8 +340,15 @@ def kernel_nodes(node_arrays: NodeArrays, masks: Flags) -> KernelNodes:
     return KernelNodes(node_arrays.capacity, masks, regions.weight, regions.switch, regions.weighs)
 
 
-def kernel_table(beta: float = PAPER_BETA) -> Scores:
-    """The heuristics as the kernel reads them."""
+def kernel_table(beta: float, node_arrays: NodeArrays) -> Scores:
+    """The heuristics as the kernel reads them, on these nodes.
+
+    Occupied shares are counted in units of 1e-9; on nodes so large that a score would not fit into the kernel's
+    integers, 1,100 cores with the paper's beta, in larger ones.
+    """
+    most_cores, unit = int(node_arrays.capacity[CORES].max(initial=0)), PER_UNIT
+    while (most_cores + 1) * span_of(beta, unit) >= 1 << SCORE_BITS:
+        unit /= 10
     scores: dict[Heuristic, int] = {}
     of = [
         [scores.setdefault(_demanding(each, more), len(scores)) for more in CASES]
@@ -371,7 +361,8 @@ def kernel_table(beta: float = PAPER_BETA) -> Scores:
         free=np.array([each.free for each in scores], dtype=np.int64),
         configured=np.array([each.configured for each in scores], dtype=np.int64),
         occupied=np.array([each.occupied for each in scores], dtype=np.float64),
-        span=span_of(beta),
+        span=span_of(beta, unit),
+        unit=unit,
     )
 
 
@@ -385,18 +376,6 @@ def _demanding(heuristic: Heuristic, more: tuple[int, ...]) -> Heuristic:
     return replace(heuristic, free=kept(free), configured=kept(configured), occupied=kept(occupied))
 
 
-def span_of(beta: float) -> int:
-    """A number larger than any sum of occupied shares in units of 1e-9."""
-    return ceil((2 + beta) * PER_UNIT) + 2
-
-
-def kernel_holds(node_arrays: NodeArrays, heuristics: Collection[str], beta: float = PAPER_BETA) -> bool:
-    """Whether these heuristics' scores of these nodes fit into the kernel's integers.
-
-    They do not fit on nodes with millions of GB; those of `idlest` do not fit on nodes with 1,100 cores.
-    """
-    most = Resources(*(int(amount) for amount in node_arrays.capacity.max(axis=1, initial=0)))
-    largest = [CONFIGURED_FIRST * most.memory_mb, most.ways, most.bandwidth_gbps]
-    if any(HEURISTICS[name].grouped for name in heuristics):
-        largest.append((most.cores + 1) * span_of(beta))
-    return max(largest) < 1 << SCORE_BITS and len(node_arrays.names) <= 1 << PLACE_BITS - 1
+def span_of(beta: float, unit: float) -> int:
+    """A number larger than any sum of occupied shares in this many units."""
+    return ceil((2 + beta) * unit) + 2

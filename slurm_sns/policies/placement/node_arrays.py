@@ -24,6 +24,9 @@ Mask = NDArray[np.bool_]
 #: The rows of every array of amounts, in the order of `Resources`.
 CORES, MEMORY, WAYS, BANDWIDTH, CLOSIDS = range(5)
 
+#: The smallest job: a node without room for it takes no part in a cycle.
+SMALLEST = Resources(cores=1, memory_mb=1024)
+
 
 @dataclass(frozen=True, eq=False)
 class NodeArrays:
@@ -101,12 +104,6 @@ def taken(capacity: Amounts, alternative: Alternative, nodes: Indices) -> Amount
     if alternative.exclusive:
         return capacity[:, nodes]
     return np.array(alternative.demand, dtype=np.int64)[:, np.newaxis]
-
-
-def held(capacity: Amounts, alternative: Alternative, nodes: Indices) -> Resources:
-    """What the alternative holds on these nodes together."""
-    took = taken(capacity, alternative, nodes)
-    return Resources(*(int(amount) for amount in np.broadcast_to(took, (len(took), len(nodes))).sum(axis=1)))
 
 
 def ever_holding_together(

@@ -16,10 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from slurm_sns.policies.placement.compiled import compiled
-from slurm_sns.policies.placement.cycle import SMALLEST
 from slurm_sns.policies.placement.heuristics import ADDED
 from slurm_sns.policies.placement.kernel_arrays import NOBODY, Flags, Floats, Integers, Problem
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, SMALLEST
 from slurm_sns.policies.placement.order_statistics import nth_smallest
 
 #: The place in the machine list, doubled, is the low part of a key: 2**19 nodes, scores up to 2**42.
@@ -31,7 +30,7 @@ NONE = 1 << (PLACE_BITS + SCORE_BITS)
 BOUND = 1
 UNKNOWN = -NONE + BOUND
 
-#: Angles and occupied shares are compared in units of 1e-9, to which the twin rounds them.
+#: Angles are compared in units of 1e-9, and occupied shares where they fit (`Scores.unit`).
 PER_UNIT = 1e9
 
 LEAST_CORES = SMALLEST.cores
@@ -249,7 +248,7 @@ def _add(sums: Integers, amount: Integers, weight: int) -> None:
 
 @compiled
 def _occupied(node_state: CycleNodes, score: int, node: int) -> int:
-    """The weighted sum of the occupied shares, by the twin's arithmetic, operation by operation."""
+    """The weighted sum of the occupied shares, by the arithmetic of `Heuristic`, operation by operation."""
     scores, capacity = node_state.problem.scores, node_state.problem.nodes.capacity
     occupied = 0.0
     for row in ADDED:
@@ -257,7 +256,7 @@ def _occupied(node_state: CycleNodes, score: int, node: int) -> int:
             occupied += scores.occupied[score, row] * (
                 (capacity[row, node] - node_state.free[row, node]) / capacity[row, node]
             )
-    return int(np.rint(occupied * PER_UNIT))
+    return int(np.rint(occupied * scores.unit))
 
 
 @compiled

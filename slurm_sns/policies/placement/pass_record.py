@@ -5,14 +5,29 @@ From that follows what was free at any job's turn: nothing has to be planned aga
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from slurm_sns.model import Alternative, Job
-from slurm_sns.policies.placement.cycle import Cycle, Match, Withheld
-from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
-from slurm_sns.policies.placement.kernel_arrays import MATCH, WHOLE, WITHHELD, Integers
-from slurm_sns.policies.placement.node_arrays import Amounts, Indices, NodeArrays, held
+from slurm_sns.policies.placement.kernel_arrays import MATCH, WHOLE, Integers
+from slurm_sns.policies.placement.node_arrays import Amounts, Indices, NodeArrays
+
+
+class Match(NamedTuple):
+    """A job, the alternative it runs in and its nodes, by their index in the node arrays."""
+
+    job: Job
+    alternative: Alternative
+    nodes: Indices
+
+
+class Withheld(NamedTuple):
+    """Capacity that no other job gets in this cycle; the nodes are given by their index in the node arrays."""
+
+    job: Job
+    alternative: Alternative
+    nodes: Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,45 +140,3 @@ class Schedule:
             {member: of.matched for member, of in record.members.items()},
             record,
         )
-
-    def behind(self, queue: WaitingQueue, depth: int) -> list[Job]:
-        """The jobs of the ordered queue behind the first `depth`, which no cycle looks at."""
-        if len(queue) <= depth:
-            return []
-        nodes, looked_at = self.record.node_arrays, len(self.record.members[self.chosen].order)
-        order = FairOrder(queue, nodes.total)
-        charged = {match.job.id: match for match in self.matches} if order.shared else {}
-        for _ in range(looked_at):
-            job = order.pop()
-            if job is not None and job.id in charged:
-                match = charged[job.id]
-                order.charge(job, held(nodes.capacity, match.alternative, match.nodes))
-        return list(iter(order.pop, None))[depth - looked_at :]
-
-
-class PlainRecords:
-    """The records of plain cycles over the same queue, each written down while it runs."""
-
-    def __init__(self, queue: WaitingQueue) -> None:
-        self.jobs = queue.all_jobs()
-        self._places = {job.id: at for at, job in enumerate(self.jobs)}
-        self._choices: dict[Alternative, int] = {}
-
-    @property
-    def choices(self) -> tuple[Alternative, ...]:
-        """The alternatives of all entries so far."""
-        return tuple(self._choices)
-
-    def of(self, cycle: Cycle) -> MemberRecord:
-        """Run the cycle, and write it down as the kernel does."""
-        order, entries, nodes = list[int](), list[tuple[int, int, int]](), list[Indices]()
-        for job, entry in cycle.steps():
-            order.append(self._places[job.id])
-            if entry is not None:
-                choice = self._choices.setdefault(entry.alternative, len(self._choices))
-                entries.append((order[-1], choice, MATCH if isinstance(entry, Match) else WITHHELD))
-                nodes.append(entry.nodes)
-        jobs, choices, kept = np.array(entries, np.int64).reshape(-1, 3).T
-        first = np.cumsum([0, *map(len, nodes)], dtype=np.int64)
-        node = np.concatenate([np.zeros(0, np.int64), *nodes])
-        return MemberRecord(np.array(order, np.int64), jobs, choices, kept, first, node)

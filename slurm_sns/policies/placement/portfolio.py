@@ -13,24 +13,20 @@ Source: Max-Jobs paper (JSSPP 2013), section 4, figure 12. Slowdowns, members fo
 jobs without profile are this project's own combination with Spread-n-Share (SC'19).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
-
-import numpy as np
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot
 from slurm_sns.policies.base import Explanation, MakeAlternatives, own_geometry
-from slurm_sns.policies.placement.cycle import Cycle, CycleStart, Rules
-from slurm_sns.policies.placement.fair_order import WaitingQueue
-from slurm_sns.policies.placement.heuristic_names import ADAPTIVE, RECORD
+from slurm_sns.policies.placement.heuristic_names import ADAPTIVE
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, heuristics_of
-from slurm_sns.policies.placement.kernel_matching import Kernel, slowdown_units
+from slurm_sns.policies.placement.kernel_matching import Kernel
 from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, NodeArrays, amounts
-from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, PlainRecords, Schedule
+from slurm_sns.policies.placement.pass_record import PassRecord, Schedule
 from slurm_sns.policies.placement.reasons import explain, reasons_to_wait, starts
-from slurm_sns.policies.placement.ties import KINDS, remember, take_turns, tie_record
-from slurm_sns.policies.placement.use import by_use
+from slurm_sns.policies.placement.rules import Rules
+from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 
 
 class Portfolio:
@@ -46,8 +42,7 @@ class Portfolio:
         self.rules = rules
         self.alternatives = alternatives
         self._heuristics = heuristics_of(rules.beta)
-        self._tie_record = tie_record(len(rules.portfolio))
-        self._kernel = Kernel(rules, self._tie_record)
+        self._kernel = Kernel(rules)
         self._less_shared_ways: tuple[NodeArrays, NodeArrays] | None = None
         self._last_nodes: tuple[tuple[tuple[str, Resources, int, tuple[str, ...]], ...], NodeArrays] | None = None
 
@@ -59,7 +54,7 @@ class Portfolio:
         schedule = self.schedule(node_arrays, free, queue)
         return Plan(
             starts(schedule),
-            reasons_to_wait(schedule, snapshot.waiting, queue, self.rules.queue_depth),
+            reasons_to_wait(schedule, snapshot.waiting, self.rules.queue_depth),
             report=Report(schedule.chosen, schedule.matched, tuple(each.job.id for each in schedule.withheld)),
             record=schedule.record,
         )
@@ -84,77 +79,11 @@ class Portfolio:
             adaptive_depth=self.rules.queue_depth if self.rules.order == ADAPTIVE else None,
         )
 
-    def schedule(
-        self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, *, plainly: bool = False
-    ) -> Schedule:
-        """The best member's schedule, without reasons. `free` and `queue` are not changed.
-
-        `plainly`: by the plain twin, which takes less time for a queue of one job.
-        """
+    def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
+        """The best member's schedule, without reasons. `free` and `queue` are not changed."""
         node_arrays, free = self._unshared(node_arrays, free)
-        if len(queue) and not plainly:
-            profiled = not self.rules.only_for_profiled or some_profiled(queue)
-            ran = self._kernel.run(node_arrays, free, queue, some_profiled=profiled)
-            if ran is not None:
-                return ran
-        return self._schedule_plainly(node_arrays, free, queue)
-
-    def _schedule_plainly(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The same by the plain twin, which also serves queues that the kernel cannot compute."""
-        competing = self.rules.competing(some_profiled=some_profiled(queue))
-        turns = [name for name in map(self.rules.portfolio.__getitem__, self._turns()) if name in competing]
-        opening, records = CycleStart.of(node_arrays, free), PlainRecords(queue)
-        members = self._run_plainly(opening, queue, turns, records)
-        most, best_first = max(of.matched for of in members.values()), None
-        looked_at = {at for of in members.values() for at in of.order.tolist()}
-        if 0 < most < min(len(queue), self.rules.queue_depth) and self._has_two_orders(records, looked_at, node_arrays):
-            members, best_first = self._run_plainly(opening, queue, turns, records, by_use=True), most
-        listed = {name: members[name] for name in competing}
-        record = PassRecord(node_arrays, free.copy(), records.jobs, records.choices, listed, best_first)
-        schedules = {name: Schedule.of(record, name) for name in turns}
-
-        def rank(name: str) -> tuple[int, int]:
-            slowdowns = (slowdown_units(match.alternative) for match in schedules[name].matches)
-            return -len(schedules[name].matches), sum(slowdowns) if self.rules.weighs else 0
-
-        chosen = min(turns, key=rank)
-        if self.rules.ties == RECORD and schedules[chosen].matches:
-            equal = [self.rules.portfolio.index(name) for name in turns if rank(name) == rank(chosen)]
-            remember(self._tie_record, sum(1 << place for place in equal))
-        return schedules[chosen]
-
-    def _turns(self) -> list[int]:
-        """The places of the members in the order of their turns."""
-        turn = np.array(self.rules.turns, np.int64)
-        take_turns(KINDS[self.rules.ties], turn.copy(), self._tie_record, turn)
-        return [int(place) for place in turn]
-
-    def _run_plainly(
-        self,
-        opening: CycleStart,
-        queue: WaitingQueue,
-        turns: Sequence[str],
-        records: PlainRecords,
-        *,
-        by_use: bool = False,
-    ) -> dict[str, MemberRecord]:
-        """The cycles of these members."""
-        members: dict[str, MemberRecord] = {}
-        for member in turns:
-            keeps = member == self.rules.keeper
-            cycle = Cycle(opening, queue, self._chooser(member), self.rules, keeps=keeps, by_use=by_use)
-            members[member] = records.of(cycle)
-            if not members[member].matched and not (self.rules.keeper in turns and queue.over_aged):
-                # Until its first match a cycle is the same for every member: if one matches nothing, no other does.
-                return members | {each: members[member] for each in turns if each not in members}
-        return members
-
-    def _has_two_orders(self, records: PlainRecords, looked_at: Iterable[int], node_arrays: NodeArrays) -> bool:
-        """Whether the alternatives of some of these jobs may be tried in another order than best first."""
-        alternatives = {records.jobs[at].alternatives for at in looked_at}
-        return self.rules.order == ADAPTIVE and any(
-            by_use(each, node_arrays) != [*range(len(each))] for each in alternatives
-        )
+        profiled = not self.rules.only_for_profiled or some_profiled(queue)
+        return self._kernel.run(node_arrays, free, queue, some_profiled=profiled)
 
     def _arrays_of(self, nodes: Sequence[Node]) -> NodeArrays:
         """The arrays of these nodes; those of the last plan, whose tables serve again, if the nodes are the same."""

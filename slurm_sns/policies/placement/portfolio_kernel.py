@@ -1,4 +1,4 @@
-"""The portfolio kernel: the heuristics compete, compiled. Twin: `Portfolio.schedule(..., plainly=True)`.
+"""The portfolio kernel: the heuristics compete, compiled. In plain Python: tests/oracles/portfolio.py.
 
 The best of several heuristics' schedules is the one with the most matches, among those the one with the smallest sum of
 slowdowns, among equal ones the one whose member had its turn first (module `ties`).

@@ -16,12 +16,10 @@ from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Plan, Snapshot, Start
 from slurm_sns.node_lists import folded
 from slurm_sns.policies.base import Considered, Explanation
-from slurm_sns.policies.placement.cycle import SMALLEST, Match
-from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.heuristics import Heuristic, one_group
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.node_arrays import Amounts, Indices, ever_holding, holding, taken
-from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, Schedule
+from slurm_sns.policies.placement.node_arrays import SMALLEST, Amounts, Indices, ever_holding, holding, taken
+from slurm_sns.policies.placement.pass_record import Match, MemberRecord, PassRecord, Schedule
 
 NEAREST_SHOWN = 3
 BEST_SHOWN = 4
@@ -127,20 +125,24 @@ def starts(schedule: Schedule) -> tuple[Start, ...]:
     )
 
 
-def reasons_to_wait(
-    schedule: Schedule, waiting: Iterable[Job], queue: WaitingQueue, queue_depth: int
-) -> dict[int, str]:
-    """Job id -> reason for every waiting job without a match; `queue` has the same jobs."""
+def reasons_to_wait(schedule: Schedule, waiting: Iterable[Job], queue_depth: int) -> dict[int, str]:
+    """Job id -> reason for every waiting job without a match.
+
+    A cycle that has looked at fewer than `queue_depth` jobs ended there because no node had room left, or no job was
+    left: then the jobs that it did not reach wait for what the nodes lack, wherever they are in the queue.
+    """
     placed = {match.job.id for match in schedule.matches}
     left = [job for job in waiting if job.id not in placed]
     if not left:
         return {}
-    behind = {job.id for job in schedule.behind(queue, queue_depth)}
-    after = FreeCapacity(schedule.record, schedule.record.members[schedule.chosen])
+    record, of = schedule.record, schedule.record.members[schedule.chosen]
+    looked_at = {record.jobs[at].id for at in of.order.tolist()}
+    has_seen_all = len(looked_at) < queue_depth
+    after = FreeCapacity(record, of)
     reason = OncePerKind(partial(_reason, after)).of
     reasons: dict[int, str] = {}
     for job in left:
-        if job.id in behind:
+        if not has_seen_all and job.id not in looked_at:
             reasons[job.id] = f"behind the first {queue_depth} jobs of the queue (queue_depth)"
         elif job.id in after.withheld_for:
             reasons[job.id] = f"finds no place yet; capacity is withheld for it on {_some(after.withheld_for[job.id])}"

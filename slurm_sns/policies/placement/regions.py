@@ -71,10 +71,6 @@ class Regions:
         """Whether nodes differ in weight."""
         return bool(self.weight.any())
 
-    def among(self, nodes: Indices) -> "Regions":
-        """Those of these nodes, by their columns."""
-        return Regions(self.weight[nodes], self.switch[:, nodes])
-
     def find(self, candidates: Indices, count: int) -> Region | None:
         """The region of `count` nodes among these, by their columns; None if no switch has so many of them."""
         if count == 1 or not len(self.switch):

@@ -7,9 +7,9 @@ Source: Spread-n-Share (SC'19), section 4.4, figure 11.
 
 from functools import partial
 
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.heuristic_names import IDLEST
 from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters, require_valid
 from slurm_sns.policies.spread_n_share.scales import alternatives
 

@@ -20,10 +20,9 @@ import heapq
 from math import floor
 
 from slurm_sns.model import Job, Seconds
-from slurm_sns.policies.placement.fair_order import WaitingQueue
-from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays
-from slurm_sns.policies.placement.pass_record import Schedule
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.sim.engine.event_loop import CycleRecord
 from slurm_sns.sim.engine.matching import Matcher, Simulation
 from slurm_sns.sim.progress.progress import PlacedRun, Progress
@@ -39,17 +38,6 @@ PAUSE_S = 1
 
 #: A job by its value at second 0, negative since heapq pops the smallest first, and its id.
 _Entry = tuple[Seconds, int]
-
-
-class PlainMatcher:
-    """Matches by the plain twin: for a queue of one job it takes less time than filling the kernel's arrays."""
-
-    def __init__(self, policy: Portfolio) -> None:
-        self._policy = policy
-
-    def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The matches of one cycle; neither `free` nor `queue` is changed."""
-        return self._policy.schedule(node_arrays, free, queue, plainly=True)
 
 
 def simulation_of(
@@ -70,7 +58,7 @@ def simulation_of(
         return StrideSimulation(
             node_arrays,
             trace,
-            PlainMatcher(policy),
+            policy,
             interval_s=interval_s,
             progress=progress,
             tries_at_events_only=discipline == SIMULATOR,

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from slurm_sns.model import Job, Project, Resources, Seconds, total
-from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
 from slurm_sns.policies.placement.pass_record import Schedule
+from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
 from slurm_sns.sim.progress.progress import Fixed, PlacedRun, Progress
 from slurm_sns.sim.trace import Trace

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from slurm_sns.model import Alternative, Seconds
-from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays
 from slurm_sns.policies.placement.pass_record import Schedule
+from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.policies.profile import Program, Run
 from slurm_sns.policies.spread_n_share.drift import Monitored
 from slurm_sns.policies.spread_n_share.evidence import KnownEvidence, Measurement

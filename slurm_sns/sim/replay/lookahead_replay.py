@@ -22,11 +22,11 @@ import numpy as np
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.compiled import compiled, entry_point
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.cycle_kernel import Bench, go_through, run
 from slurm_sns.policies.placement.fair_order_kernel import begin, line_up, turns_for
 from slurm_sns.policies.placement.kernel_arrays import MATCHED, NOBODY, Flags, Integers, Queue, room_for_matches
 from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.sim.replay.compiled_loop import (
     CYCLES,
     NEVER,

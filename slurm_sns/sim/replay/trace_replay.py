@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import SnsError
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.cycle_kernel import bench_for
 from slurm_sns.policies.placement.kernel_arrays import (
     NOBODY,
@@ -31,6 +30,7 @@ from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import open_all
 from slurm_sns.policies.placement.portfolio import has_profile
 from slurm_sns.policies.placement.portfolio_kernel import schedule
+from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.sim.replay.backfilling_loop import advance_in_order, backfilling_for
 from slurm_sns.sim.replay.compiled_loop import (
     AGAIN_S,
@@ -229,7 +229,7 @@ def problem_of(
         own=np.array([ROWS.get(own, NOBODY) for *_, own in trace.kinds], np.int64),
     )
     capacity = np.ascontiguousarray(node_arrays.capacity[rows])
-    scores = kernel_table(rules.beta)
+    scores = kernel_table(rules.beta, node_arrays)
     own = {int(row) for row in kinds.own if row != NOBODY}
     return Problem(
         kernel_nodes(node_arrays.with_capacity(capacity), np.array(masks, np.bool_).reshape(-1, capacity.shape[1])),

@@ -24,7 +24,7 @@ MIB_PER_GB = 1024
 #: Limits far above any real node and cluster: the compiled kernel packs a node's score and index into 64 bits.
 MOST_CORES = 1 << 20
 MOST_GB = 1 << 22
-MOST_NODES = 1 << 20
+MOST_NODES = 1 << 19
 #: As in sns.yaml.
 MOST_CLOSIDS = 4096
 #: Far above the partitions of any real site: a trace has a flag for each pool in each of its sets of allowed pools.

@@ -8,14 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Protocol
 
+from oracles.cycle import FailedShapes, held
+from oracles.fair_order import FairOrder
 from slurm_sns.model import Job, Plan, Snapshot, Start
 from slurm_sns.policies.base import MakeAlternatives
-from slurm_sns.policies.placement.cycle import FailedShapes, Match
-from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, amounts, held, taken
-from slurm_sns.policies.placement.pass_record import Schedule
+from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, amounts, taken
+from slurm_sns.policies.placement.pass_record import Match, Schedule
 from slurm_sns.policies.placement.reasons import reasons_to_wait
+from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 
 
 class Placer(Protocol):
@@ -76,7 +77,7 @@ class BatchPass:
     def lack(self, job: Job) -> str:
         """In words, what a job lacks that finds no place now."""
         schedule = self._schedule(job, self.free)
-        return reasons_to_wait(schedule, (job,), _queue_of(job), queue_depth=1)[job.id]
+        return reasons_to_wait(schedule, (job,), queue_depth=1)[job.id]
 
     def plan(self, reasons: Mapping[int, str], otherwise: str) -> Plan:
         """The plan. `reasons` say why jobs wait; `otherwise` is the reason of all other jobs that do not start."""

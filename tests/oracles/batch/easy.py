@@ -31,9 +31,9 @@ from slurm_sns.model import Job, Plan, Snapshot
 from slurm_sns.policies.base import MakeAlternatives, no_explanation
 from slurm_sns.policies.baselines.expected_times import COINCIDENT_S
 from slurm_sns.policies.baselines.parameters import EasyParameters
-from slurm_sns.policies.placement.cycle import Match
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.node_arrays import Amounts, taken
+from slurm_sns.policies.placement.pass_record import Match
 
 
 class EasyBackfilling:

@@ -7,8 +7,8 @@ import numpy as np
 from oracles.batch.expected_times import end_if_started, expected_end_s
 from slurm_sns.model import Resources, Snapshot
 from slurm_sns.policies.baselines.expected_times import COINCIDENT_S
-from slurm_sns.policies.placement.cycle import Match
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, amounts
+from slurm_sns.policies.placement.pass_record import Match
 
 
 class LookAhead:

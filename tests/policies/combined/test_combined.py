@@ -210,15 +210,14 @@ def test_without_profiles_it_is_max_jobs_even_where_its_own_loop_runs(case, rese
     assert (ours.starts, ours.report) == (theirs.starts, theirs.report)
 
 
-def test_a_member_that_does_not_compete_costs_no_queue_the_kernel(monkeypatch):
-    """Idlest's scores with such a beta are larger than the kernel's."""
-    monkeypatch.setattr(Portfolio, "_schedule_plainly", None)
-    policy = the_policy(MatchingParameters(), replace(REPRODUCTION, beta=1e6), portfolio=WHOLE)
+def test_with_the_largest_beta_the_node_with_the_most_ways_left_is_the_idlest():
+    policy = the_policy(MatchingParameters(), replace(REPRODUCTION, beta=1e6), portfolio=("idlest",))
+    capacity = Resources(8, 32 * GB, 20, 100)
+    nodes = tuple(Node(f"{ways} ways", capacity, capacity._replace(ways=ways)) for ways in (9, 11, 10))
 
-    plan = policy.plan(Snapshot((node("a"), node("b")), (job(1), job(2, nodes=2))))
+    plan = policy.plan(Snapshot(nodes, waiting([alternative(1, ways=2)])))
 
-    assert [start.job_id for start in plan.starts] == [1, 2]
-    assert list(plan.report.matched) == list(PAPER_PORTFOLIO)
+    assert [start.nodes for start in plan.starts] == [("11 ways",)]
 
 
 def test_explain_lists_the_members_that_competed_and_no_others():

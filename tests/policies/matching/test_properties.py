@@ -6,12 +6,12 @@ import pytest
 from clusters import GB, regions
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.cycle import FailedShapes
 from oracles.portfolio import plainly
 
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.cycle import FailedShapes
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 
 PROJECTS = ("p", "q", "r")

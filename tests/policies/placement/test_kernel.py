@@ -15,12 +15,10 @@ from slurm_sns.node_lists import folded
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
-from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.heuristic_names import alternative_orders, tie_rules
 from slurm_sns.policies.placement.heuristics import HEURISTICS
-from slurm_sns.policies.placement.kernel_matching import kernel_holds
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 
 PROJECTS = ("p", "q", "r")
@@ -106,12 +104,6 @@ def spreading():
     )
 
 
-@pytest.fixture
-def kernel_alone(monkeypatch):
-    """The kernel alone: a fall back to the twin fails."""
-    monkeypatch.setattr(Portfolio, "_schedule_plainly", None)
-
-
 @pytest.mark.long
 @settings(max_examples=300)
 @given(snapshots(), parameters())
@@ -154,7 +146,7 @@ def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(
     for _ in range(4):
         queue = WaitingQueue.of(data.draw(queues(node_arrays.names)), {}, data.draw(st.integers(0, 50)))
         schedules = [policy.schedule(node_arrays, free, queue) for policy in (ours, theirs)]
-        assert told(schedules[0], queue, chosen.queue_depth) == told(schedules[1], queue, chosen.queue_depth)
+        assert told(schedules[0]) == told(schedules[1])
         for match in schedules[0].matches:
             free[:, match.nodes] -= np.array([match.alternative.demand]).T
         ended = data.draw(st.lists(st.integers(0, len(listed) - 1), max_size=5))
@@ -171,7 +163,7 @@ def test_sizes_never_met_before_come_with_each_pass():
         sizes = [(1 + at % 3, (1024 + 64 * number + at) / GB, 1 + at % 2) for at in range(60)]
         queue = WaitingQueue.of([job(at, *size) for at, size in enumerate(sizes)], {})
         schedules = [policy.schedule(node_arrays, free, queue) for policy in (ours, theirs)]
-        assert told(schedules[0], queue, 100) == told(schedules[1], queue, 100)
+        assert told(schedules[0]) == told(schedules[1])
         free[:, number] = 0
 
 
@@ -190,15 +182,14 @@ def test_several_threads_may_ask_one_policy():
     assert plans == [theirs.plan(snapshot) for snapshot in snapshots] * 3
 
 
-def told(schedule, queue, depth):
+def told(schedule):
     """The contents of a schedule as values that can be compared."""
     matches = [(match.job.id, match.alternative, match.nodes.tolist()) for match in schedule.matches]
     withheld = [(each.job.id, each.alternative, each.nodes.tolist()) for each in schedule.withheld]
     left = schedule.record.left(schedule.record.members[schedule.chosen]).tolist()
-    return schedule.chosen, dict(schedule.matched), matches, withheld, left, schedule.behind(queue, depth)
+    return schedule.chosen, dict(schedule.matched), matches, withheld, left
 
 
-@pytest.mark.usefixtures("kernel_alone")
 @pytest.mark.parametrize("heuristic", HEURISTICS)
 def test_the_kernel_knows_the_heuristic(heuristic):
     result = plan([node("A"), node("B", free=(2, 8))], [job(1), job(2, 1, 2, nodes=2)], heuristic)
@@ -211,7 +202,6 @@ def wide(name: str, size: int = 8, **free) -> Node:
     return Node(name, capacity, capacity._replace(**free))
 
 
-@pytest.mark.usefixtures("kernel_alone")
 @pytest.mark.parametrize("heuristic", HEURISTICS)
 def test_the_kernel_knows_the_heuristic_for_cache_and_bandwidth(heuristic):
     wants = Alternative(nodes=1, demand=Resources(1, 1024, 4, 50))
@@ -221,12 +211,14 @@ def test_the_kernel_knows_the_heuristic_for_cache_and_bandwidth(heuristic):
     assert placed(result).keys() == {1}
 
 
-def test_nodes_too_large_for_the_kernels_integers_are_the_twins():
-    giants = (wide("A", 2000, cores=1), wide("B", 2000), wide("C", 2000, cores=3))
+@pytest.mark.parametrize("size", [2_000, 65_535, 1 << 20])
+def test_nodes_of_any_size_have_scores_that_the_kernel_holds(size):
+    """The scores of `idlest` grow with the cores of a node; those of the memory-first pair with its memory."""
+    giants = (wide("A", size, cores=1), wide("B", size), wide("C", size, cores=3))
+    largest = [replace(each, capacity=each.capacity._replace(memory_mb=1 << 32)) for each in giants]
 
-    assert kernel_holds(NodeArrays.of(giants), ["mix-fit", "first-fit"])
-    assert not kernel_holds(NodeArrays.of(giants), ["mix-fit", "idlest"])
     assert placed(plan(giants, [job(1), job(2, 1, 1, 2)], "idlest")) == {1: "B", 2: "B+C"}
+    assert placed(plan(largest, [job(1)], "memory-first-best")) == {1: "A"}
 
 
 @pytest.mark.long

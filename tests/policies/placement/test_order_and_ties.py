@@ -8,9 +8,9 @@ from clusters import GB, node
 from oracles.portfolio import plainly
 
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.placement.ties import BY_CHANCE, BY_RECORD, FIXED, WINDOW, remember, take_turns, tie_record
 from slurm_sns.policies.placement.use import by_use, use
 

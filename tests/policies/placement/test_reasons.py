@@ -16,13 +16,20 @@ def test_a_job_without_room_is_told_the_nearest_node_and_what_it_lacks():
     }
 
 
-def test_a_job_behind_the_queue_depth_is_told_so_even_when_the_nodes_are_full():
-    nodes = [node("c1", 1, 1)]
+def test_a_job_behind_the_queue_depth_is_told_so():
+    nodes = [node("c1", 2, 2)]
 
-    assert why(nodes, [job(1), job(2), job(3)], queue_depth=2) == {
-        2: "no allowed node has 1 core and 1024 MiB free; nearest: c1 lacks 1 core and 1024 MiB",
+    assert why(nodes, [job(1), job(2, 2, 1), job(3)], queue_depth=2) == {
+        2: "no allowed node has 2 cores and 1024 MiB free; nearest: c1 lacks 1 core",
         3: "behind the first 2 jobs of the queue (queue_depth)",
     }
+
+
+def test_when_no_node_has_room_left_every_job_is_told_what_the_nodes_lack():
+    nodes = [node("c1", 1, 1)]
+
+    lack = "no allowed node has 1 core and 1024 MiB free; nearest: c1 lacks 1 core and 1024 MiB"
+    assert why(nodes, [job(1), job(2), job(3)], queue_depth=2) == {2: lack, 3: lack}
 
 
 def test_a_job_on_several_nodes_is_told_how_many_fit():

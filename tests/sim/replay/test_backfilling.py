@@ -15,9 +15,9 @@ from oracles.portfolio import PlainPortfolio
 
 from slurm_sns.model import Alternative, Job, Node, Resources
 from slurm_sns.policies.baselines.parameters import BatchParameters, EasyParameters
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS, IDLEST, alternative_orders, tie_rules
 from slurm_sns.policies.placement.node_arrays import NodeArrays, fits_ever
+from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.engine.planned import PlannedSimulation
 from slurm_sns.sim.progress.progress import Fixed

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from slurm_sns.model import Alternative, Job
-from slurm_sns.policies.placement.fair_order import WaitingQueue
 from slurm_sns.policies.placement.portfolio import Portfolio
+from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.engine.spreading_policies import COMBINED
 from slurm_sns.sim.traces.program_trace import TraceReader

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from slurm_sns.policies.combined.batch import placing
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.heuristic_names import ADAPTIVE, IDLEST, OWN, RANDOM, RECORD
 from slurm_sns.policies.placement.kernel_arrays import JobKinds
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT
+from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.placement.use import use
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.engine.spreading_policies import CE, COMBINED, CS, SNS, policy_of

@@ -37,8 +37,8 @@ import numpy as np
 from slurm_sns.model import Resources
 from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GANG
 from slurm_sns.policies.dfrs.fluid_arrays import Floats
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays, amounts
+from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.sim.pages import figures
 from slurm_sns.sim.pages.judge import Interval, Quantity
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults

@@ -22,7 +22,6 @@ import numpy as np
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.placement.compiled import compiled, entry_point
-from slurm_sns.policies.placement.cycle import Rules
 from slurm_sns.policies.placement.cycle_kernel import CHOSEN, FIRST_CHOSEN, Bench, enter, go_through, run, withhold
 from slurm_sns.policies.placement.fair_order_kernel import begin, line_up, turns_for
 from slurm_sns.policies.placement.kernel_arrays import (
@@ -39,6 +38,7 @@ from slurm_sns.policies.placement.kernel_arrays import (
 )
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import restart
+from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.sim.replay.compiled_loop import (
     CYCLES,
     NEVER,

@@ -1,47 +1,33 @@
-"""One scheduling pass with one heuristic: the plain twin of the compiled kernel.
+"""One scheduling pass with one heuristic: what the compiled kernel must do (`policies/placement/cycle_kernel`).
 
-Jobs are taken in queue order, and the alternatives of a job best first, or by use. The first alternative for which
-enough nodes are free is matched to the nodes that the heuristic scores best, and that capacity is gone for the rest of
-the cycle. When a job at one of the first `reservations` positions finds no place, capacity is withheld for it, so that
-jobs behind it cannot take it in this cycle.
-
-Source: Max-Jobs paper (JSSPP 2013), sections 1, 2 and 5, and its authors' simulator. The paper withholds for every
-unmatched job, the simulator at the first `reservations` positions of the queue. Neither says what to do for a job on n
-nodes: here capacity is withheld on the n suitable nodes with the most free memory, or on all suitable nodes if there
-are fewer.
-
-Spread-n-Share (SC'19), section 4.4, asks that no job starves. How a cycle that keeps whole nodes prevents it is our own
-choice. The first alternative of the first over-aged job without a place that the cluster could ever hold asks for n
-nodes, and the n nodes with the fewest used cores (the first in the machine list on ties) are kept for it. Nodes are
-kept for one job at a time and chosen anew in each cycle. No job starts on kept nodes, so the sum of the n smallest
-numbers of used cores never grows, and at last the job starts.
+The rules are those of `policies/placement/rules.py`.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from oracles.fair_order import FairOrder
 from slurm_sns.model import Alternative, Job, Resources
-from slurm_sns.policies.placement.fair_order import FairOrder, WaitingQueue
-from slurm_sns.policies.placement.heuristic_names import LIST, OWN, PAPER, PAPER_BETA
-from slurm_sns.policies.placement.heuristics import Heuristic, best, one_group
+from slurm_sns.policies.placement.heuristics import Heuristic, Scores, one_group
 from slurm_sns.policies.placement.node_arrays import (
     CORES,
     MEMORY,
-    WAYS,
+    SMALLEST,
     Amounts,
     Indices,
     NodeArrays,
     ever_holding_together,
-    held,
     holding,
     taken,
 )
+from slurm_sns.policies.placement.pass_record import Match, Withheld
 from slurm_sns.policies.placement.regions import Region, Regions
+from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.placement.use import by_use
-from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
+from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 
 #: (nodes, demand) of an alternative that found too few nodes.
 Failure = tuple[int, Resources]
@@ -82,82 +68,6 @@ class FailedShapes:
         failures.append((nodes, demand))
 
 
-#: The smallest job: a node without room for it takes no part in a cycle.
-SMALLEST = Resources(cores=1, memory_mb=1024)
-
-
-class Match(NamedTuple):
-    """A job, the alternative it runs in and its nodes, by their index in the node arrays."""
-
-    job: Job
-    alternative: Alternative
-    nodes: Indices
-
-
-class Withheld(NamedTuple):
-    """Capacity that no other job gets in this cycle; the nodes are given by their index in the node arrays."""
-
-    job: Job
-    alternative: Alternative
-    nodes: Indices
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How a portfolio's cycles match.
-
-    `portfolio`: the heuristics that compete. `queue_depth`: how many jobs of the ordered queue a cycle looks at.
-    `reservations`: at how many of the first queue positions capacity is withheld for a job without a match.
-    `default_heuristic`: if given, every member uses it for jobs that name none. `beta`: the weight of occupied ways in
-    `idlest`. `keeper`: the member whose cycles keep whole nodes for the oldest over-aged job that finds no place.
-    `weighs`: among schedules with equally many matches the smaller sum of predicted slowdowns wins. `for_profiled`: the
-    members that compete only in a cycle where some queued job has a profile. `shared_ways`: ways of each node that no
-    job is given. `ties`: which member wins among equally good ones (module `ties`); `own_scorer` is the member that
-    knows what the policy is for, None for none. `order`: the order of a job's alternatives (module `use`).
-    `withhold_up_to_s`: for a job that has waited longer no capacity is withheld, unless it is over-aged.
-    """
-
-    portfolio: tuple[str, ...]
-    queue_depth: int = DEFAULT_QUEUE_DEPTH
-    reservations: int = 1
-    default_heuristic: str | None = None
-    beta: float = PAPER_BETA
-    keeper: str | None = None
-    weighs: bool = False
-    for_profiled: tuple[str, ...] = ()
-    shared_ways: int = 0
-    ties: str = LIST
-    own_scorer: str | None = None
-    order: str = PAPER
-    withhold_up_to_s: int | None = None
-
-    @property
-    def turns(self) -> tuple[int, ...]:
-        """The members, by their place in the portfolio: in its order, or with the policy's own scorer first."""
-        members = range(len(self.portfolio))
-        if self.ties != OWN:
-            return tuple(members)
-        return tuple(sorted(members, key=lambda place: self.portfolio[place] != self.own_scorer))
-
-    def unshared(self, node_arrays: NodeArrays) -> NodeArrays:
-        """The nodes without the ways that no job is given."""
-        if not self.shared_ways:
-            return node_arrays
-        capacity = node_arrays.capacity.copy()
-        capacity[WAYS] -= np.minimum(capacity[WAYS], self.shared_ways)
-        return node_arrays.with_capacity(capacity)
-
-    @property
-    def only_for_profiled(self) -> tuple[str, ...]:
-        """The members that do not compete while no queued job has a profile: none if no other member were left."""
-        return () if set(self.portfolio) <= set(self.for_profiled) else self.for_profiled
-
-    def competing(self, *, some_profiled: bool) -> list[str]:
-        """The members that compete in a cycle."""
-        left_out = () if some_profiled else self.only_for_profiled
-        return [member for member in self.portfolio if member not in left_out]
-
-
 class CycleStart(NamedTuple):
     """The state at the start of a cycle, the same for every heuristic: the nodes with room for the smallest job.
 
@@ -174,7 +84,7 @@ class CycleStart(NamedTuple):
     def of(cls, node_arrays: NodeArrays, free: Amounts) -> "CycleStart":
         """The start of a cycle on nodes of which this much is free."""
         nodes = np.flatnonzero(holding(free, SMALLEST))
-        regions = node_arrays.regions.among(nodes)
+        regions = Regions(node_arrays.regions.weight[nodes], node_arrays.regions.switch[:, nodes])
         return cls(node_arrays, nodes, node_arrays.capacity[:, nodes], free[:, nodes], regions)
 
 
@@ -305,3 +215,21 @@ class Cycle:
         full = columns[(left[CORES] < SMALLEST.cores) | (left[MEMORY] < SMALLEST.memory_mb)]
         self._open[full] = False
         self._open_count -= len(full)  # all of them were open
+
+
+def held(capacity: Amounts, alternative: Alternative, nodes: Indices) -> Resources:
+    """What the alternative holds on these nodes together."""
+    took = taken(capacity, alternative, nodes)
+    return Resources(*(int(amount) for amount in np.broadcast_to(took, (len(took), len(nodes))).sum(axis=1)))
+
+
+def best(candidates: Indices, scores: Scores, count: int) -> Indices:
+    """The `count` candidates with the smallest scores, in the machine list's order.
+
+    `candidates` are ascending and at least `count`; `scores` has one entry for each.
+    """
+    if count == 1:
+        first = int(np.argmin(scores))  # the first of equal ones
+        return candidates[first : first + 1]
+    ranked = np.argsort(scores, kind="stable")[:count]
+    return np.sort(candidates[ranked])

@@ -1,68 +1,10 @@
-"""The order in which a cycle looks at the waiting jobs.
-
-Over-aged jobs come first, oldest first. Then the project with the smallest used / share, first in first out inside it.
-Used is the larger of the fractions of all cores and of all memory that the project holds: running plus matched so far
-in this schedule. Each match changes a ratio, so the order is decided job by job, by a heap of projects rather than by
-sorting. Among equal ratios the project with the older first job comes first, then the project's name decides.
-
-Source: Max-Jobs paper (JSSPP 2013), section 1, on fair share; the measure of use and the ties are ours.
-"""
+"""The fair order, job by job: what `policies/placement/fair_order_kernel` must do."""
 
 import heapq
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import chain
-from math import inf
 from typing import NamedTuple
 
-from slurm_sns.model import Job, Project, Resources, Seconds
-
-NEWCOMER = Project()
-
-
-@dataclass
-class WaitingQueue:
-    """The waiting jobs by project, each list in the order of its jobs, what the projects hold, and the time."""
-
-    projects: Mapping[str, Project] = field(default_factory=dict)
-    over_aged: list[Job] = field(default_factory=list)
-    by_project: dict[str, list[Job]] = field(default_factory=dict)
-    now_s: Seconds = 0
-
-    @classmethod
-    def of(cls, waiting: Iterable[Job], projects: Mapping[str, Project], now_s: Seconds = 0) -> "WaitingQueue":
-        """The queue of a snapshot's jobs, which come in queue order."""
-        queue = cls(projects, now_s=now_s)
-        for job in waiting:
-            queue.add(job)
-        queue.over_aged.sort(key=lambda job: (job.submit_s, job.order))
-        return queue
-
-    def add(self, job: Job) -> None:
-        """Put a job at the end of its project's list."""
-        if job.over_aged:
-            self.over_aged.append(job)
-        else:
-            self.by_project.setdefault(job.project, []).append(job)
-
-    def remove(self, jobs: Collection[int], depth: int) -> None:
-        """Take out jobs by id; all of them are among the first `depth` of the ordered queue."""
-        self.over_aged = [job for job in self.over_aged if job.id not in jobs]
-        for project, waiting in list(self.by_project.items()):
-            waiting[:depth] = [job for job in waiting[:depth] if job.id not in jobs]
-            if not waiting:
-                del self.by_project[project]
-
-    def withholds_since_s(self, limit_s: Seconds | None) -> Seconds:
-        """When a job that has waited as long as the limit was submitted; None: no limit."""
-        return -inf if limit_s is None else self.now_s - limit_s
-
-    def all_jobs(self) -> list[Job]:
-        """All jobs: the over-aged ones, then those of each project."""
-        return [*self.over_aged, *chain.from_iterable(self.by_project.values())]
-
-    def __len__(self) -> int:
-        return len(self.over_aged) + sum(map(len, self.by_project.values()))
+from slurm_sns.model import Job, Resources
+from slurm_sns.policies.placement.waiting_queue import NEWCOMER, WaitingQueue
 
 
 class Head(NamedTuple):
