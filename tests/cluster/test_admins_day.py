@@ -1,4 +1,4 @@
-"""README's chapter for admins, run command by command at a site on which slurm_sns has never been installed.
+"""The commands of the pages for admins, run one by one at a site on which slurm_sns has never been installed.
 
 The site is a container (containers/site): Debian's Slurm with its own slurm.conf, on one machine. systemd does not run
 in it; a stand-in for systemctl starts the command lines of the rendered units.
@@ -27,10 +27,15 @@ SLOW_S = 1800
 
 
 def steps() -> dict[str, str]:
-    """The commands of README's chapter for admins, by step."""
-    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    found = re.findall(r"^<!-- admin: (.*) -->\n\n((?:    .*\n)+)", text, re.MULTILINE)
-    return {step: textwrap.dedent(commands) for step, commands in found}
+    """The commands of the pages for admins, by step; no step stands on two pages."""
+    pages = sorted((CHECKOUT / "docs" / "admins").glob("*.md"))
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    found = [
+        each for text in texts for each in re.findall(r"^<!-- admin: (.*) -->\n\n((?:    .*\n)+)", text, re.MULTILINE)
+    ]
+    by_step = {step: textwrap.dedent(commands) for step, commands in found}
+    assert len(found) == len(by_step) == sum(text.count("<!-- admin: ") for text in texts), [step for step, _ in found]
+    return by_step
 
 
 class Site(Cluster):
@@ -71,8 +76,8 @@ class Site(Cluster):
         ]
         subprocess.run(line, input=packed.getvalue(), check=True, timeout=300)
 
-    def readme(self, step: str) -> str:
-        """Run the commands of one step of README's chapter in the checkout; the first that fails ends the step."""
+    def follow(self, step: str) -> str:
+        """Run the commands of one step of the pages in the checkout; the first that fails ends the step."""
         return self.run(f"cd /root/slurm_sns; set -e\n{self.steps.pop(step)}")
 
     def findings(self) -> list[dict]:
@@ -175,14 +180,14 @@ def site() -> Iterator[Site]:
         site.container("site-down")
 
 
-def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: Site) -> None:
+def test_the_commands_for_admins_install_upgrade_and_remove_slurm_sns_at_a_site(site: Site) -> None:
     before = site.files()
     slurm_conf = site.run("cat /etc/slurm/slurm.conf")
     assert site.try_run("sbatch --sns-alpha=0.9 --wrap true", "alice").returncode != 0
 
     # Installed: `sns check` names what is missing; with these changes nothing is missing any more.
-    site.readme("install")
-    site.readme("configure")
+    site.follow("install")
+    site.follow("configure")
     # On a machine that does other work at the same time, a late heartbeat must not count as stale.
     site.run("echo 'scheduler: {heartbeat_timeout_s: 240}' >> /etc/slurm/sns.yaml; sns render /etc/slurm/sns")
     wrong = site.findings()
@@ -198,14 +203,14 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
             site.mend(each)
             done += [each["run"]] if "run" in each else []
     site.wait_for("sns check finds all well", site.is_all_well, PATIENCE_S, every_s=2)
-    assert site.readme("check").rstrip().endswith(" 0 wrong")
+    assert site.follow("check").rstrip().endswith(" 0 wrong")
     assert "more than once" not in site.run("cat /var/log/slurm/slurmctld.log")
     assert site.run("systemd-analyze verify /etc/systemd/system/sns-*.service 2>&1") == ""
 
     # First the scheduler only observes, then it places.
     assert site.mode() == "observe"
     assert not site.job(site.submit("-n2 --sns-alpha=0.9", "true")).is_gated
-    site.readme("enforce")
+    site.follow("enforce")
     site.wait_for("it places", lambda: site.mode() == "enforce", PATIENCE_S)
     filler = site.fill()
     first = site.submit("-n2 --sns-alpha=0.9", "echo $SLURM_JOB_NODELIST > ran-on")
@@ -216,16 +221,16 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
     assert site.explain(first, "alice")["decisions"][-1]["action"] == "start"
 
     # With an agent on the only node, which has no resctrl: it observes, then it may partition; jobs run all the same.
-    site.readme("agents")
+    site.follow("agents")
     for each in site.findings():
         site.mend(each)
     site.wait_for("sns check finds all well", site.is_all_well, PATIENCE_S, every_s=2)
-    site.readme("agent observes")
+    site.follow("agent observes")
     assert site.run("systemd-analyze verify /etc/systemd/system/sns-*.service 2>&1") == ""
     site.wait_for("the agent observes", lambda: site.has_agent("observe"), PATIENCE_S)
     assert site.run("stat -c '%a %U' /run/sns-agent/agent.sock") == "600 root\n"
     site.let_the_agent_see_a_job()
-    site.readme("agent partitions")
+    site.follow("agent partitions")
     site.wait_for("the agent partitions", lambda: site.has_agent("partition"), PATIENCE_S)
     site.let_the_agent_see_a_job()
 
@@ -233,8 +238,8 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
     filler, gated = site.fill(), site.gate_three()
     site.run("sed -i 's/^version = .*/version = \"999.0\"/' /root/slurm_sns/pyproject.toml")
     site.run("sed -i 's/^__version__ = .*/__version__ = \"999.0\"/' /root/slurm_sns/slurm_sns/__init__.py")
-    site.readme("upgrade")
-    site.readme("agent upgrade")
+    site.follow("upgrade")
+    site.follow("agent upgrade")
     assert site.run("sns --version") == "sns 999.0\n"
     site.wait_for("sns check finds all well", site.is_all_well, PATIENCE_S, every_s=2)
     assert all(site.job(each).is_gated for each in gated)
@@ -245,8 +250,8 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
 
     # Removed while jobs are gated: they are left to Slurm, and the site is as it was before the installation.
     filler, gated = site.fill(), site.gate_three()
-    site.readme("agent uninstall")
-    site.readme("uninstall")
+    site.follow("agent uninstall")
+    site.follow("uninstall")
     assert not any(site.job(each).is_gated for each in gated)
     site.run(f"scancel {filler}")
     assert {each.state for each in site.wait_for_end(gated, PATIENCE_S).values()} == {"COMPLETED"}
@@ -257,4 +262,4 @@ def test_readmes_commands_install_upgrade_and_remove_slurm_sns_at_a_site(site: S
     after = site.files()
     assert sorted(after.items() - before.items()) == []
     assert sorted(before.keys() - after.keys()) == []
-    assert not site.steps, "README.md has steps that no test runs"
+    assert not site.steps, "docs/admins has steps that no test runs"
