@@ -106,7 +106,7 @@ wait_for_image() { [[ -z ${SNS_IMAGE_LOCK:-} ]] || flock -s "$SNS_IMAGE_LOCK" tr
 
 cluster_build() { build_image "$SNS_PROJECT" containers/Dockerfile; }
 
-# A site without slurm_sns, for the test of README's chapter for admins: one container with its own Slurm.
+# A site without slurm_sns, for the test of the pages for admins: one container with its own Slurm.
 cluster_site() {
     docker_ensure
     wait_for_image

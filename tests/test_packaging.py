@@ -207,7 +207,7 @@ def test_an_installation_has_its_packages_and_no_others(installation: Callable[[
 
 
 def test_docs_say_how_many_packages_a_node_needs(installation: Callable[[str], Installation]) -> None:
-    page = (CHECKOUT / "docs" / "installations.md").read_text(encoding="utf-8")
+    page = (CHECKOUT / "docs" / "admins" / "installations.md").read_text(encoding="utf-8")
     [row] = [line for line in page.splitlines() if line.startswith("| `slurm_sns` |")]
     # A new version of one of them may bring another small package.
     assert abs(int(row.split(" | ")[3]) - len(installation(ALONE).packages())) <= 2

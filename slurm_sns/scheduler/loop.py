@@ -1,6 +1,6 @@
 """The loop: observe, plan, send, once every interval, until told to stop. The policy's plan is checked here.
 
-Its promises (CONTRIBUTING.md, "Modes and failure"): Slurm is never worse off. What we change in a job stands in the
+Its promises (docs/develop/modes-and-failure.md): Slurm is never worse off. What we change in a job stands in the
 job, by the same RPC (taking a placement with counts back needs two), so the next look shows what a crash has left.
 Every refusal by Slurm is handled. A heartbeat is written during a long cycle while Slurm answers, and at the end of
 each cycle. While slurmctld does not answer, nothing is placed; after `heartbeat_timeout_s` submissions pass through,

@@ -1,4 +1,4 @@
-"""A policy from end to end: jobs take turns. CONTRIBUTING.md, "How to add a policy", walks through it.
+"""A policy from end to end: jobs take turns. docs/develop/policy.md walks through it.
 
 A job runs for `turn_s`, at half of its CPU while others wait; then the job that has waited longest has its turn, and
 this one is suspended. A job that has had `most_turns` of them starts again from the end of the queue.

@@ -13,7 +13,7 @@ import pytest
 from slurm_sns.policies import registry
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "policy.md").read_text()
+PAGE = (ROOT / "docs" / "develop" / "policy.md").read_text()
 ROOMY = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)
 ENTRY = re.search(r'^(roomy) = "(roomy:ROOMY)"$', PAGE, re.MULTILINE)
 

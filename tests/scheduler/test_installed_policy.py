@@ -10,7 +10,7 @@ from live import ENFORCE
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.snapshot.spreading import SpreadRules
 
-PAGE = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "develop" / "policy.md").read_text()
 ROOMY = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""Promises about the agents on the nodes. Written from README ("Nodes with agents") and the specification.
+"""Promises about the agents on the nodes. Written from docs/admins/nodes.md and the specification.
 
 The check follows the history on its own: which runs Slurm has on each node, what the scheduler has granted, what each
 agent was told, which groups its node has, and what was stored of learning. Nothing is taken from the agents' or the
@@ -150,7 +150,7 @@ class _Tale:
             self.look(name)
 
     def on_requeue(self, event: Event) -> None:
-        """The run is forgotten, also one that has ended just before (CONTRIBUTING, "How learning works")."""
+        """The run is forgotten, also one that has ended just before (docs/develop/life-of-a-job.md)."""
         if event.job in self.restarts:
             self.requeued.add((event.job, self.restarts[event.job]))
 

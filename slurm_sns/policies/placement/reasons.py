@@ -92,7 +92,7 @@ class FreeCapacity:
         kinds, shares = np.zeros(len(columns), np.int64), np.zeros(len(columns))
         for row, needed in enumerate(alternative.demand):
             if needed > 0:
-                lacks = np.maximum(needed - free[row, among], 0)
+                lacks = np.maximum(needed - np.maximum(free[row, among], 0), 0)
                 kinds += lacks > 0
                 shares += lacks / np.maximum(capacity[row, among], 1)
         not_empty = np.zeros(len(columns), np.bool_)
@@ -101,7 +101,8 @@ class FreeCapacity:
             kinds += not_empty
         first = _first(kinds, shares, count)
         demand = np.array(alternative.demand)
-        lacking = np.where(demand > 0, np.maximum(demand - free[:, columns[first]].T, 0), 0).tolist()
+        left = np.maximum(free[:, columns[first]].T, 0)
+        lacking = np.where(demand > 0, np.maximum(demand - left, 0), 0).tolist()
         return [
             _lack(names[columns[at]], lacks, not_empty=bool(not_empty[at]))
             for at, lacks in zip(first.tolist(), lacking, strict=True)
@@ -206,7 +207,8 @@ def explain(
     chosen = plan.report.chosen
     place = record.place_of(job_id)
     views = [_view(record, (job, place), name, heuristic(name, job)) for name in record.members]
-    summary = [f"In that cycle {len(snapshot.waiting)} jobs waited; {chosen} matched the most and was dispatched."]
+    waited = f"{len(snapshot.waiting)} {_plural('job', len(snapshot.waiting))}"
+    summary = [f"In that cycle {waited} waited; {chosen} matched the most and was dispatched."]
     if adaptive_depth is not None:
         order = _order(record, chosen, min(len(snapshot.waiting), adaptive_depth))
         summary.append(f"Alternatives were tried {order} (alternatives_order: adaptive).")

@@ -1,6 +1,6 @@
 """Sorts the candidates: jobs that the policy plans now, jobs that cannot start now or ever, and job arrays.
 
-The order is that of the live queue (CONTRIBUTING.md, "Queue order"): by the priorities that Slurm computes; or that
+The order is that of the live queue (docs/develop/life-of-a-job.md): by the priorities that Slurm computes; or that
 inside one project, and the matching cycle itself applies fair share between projects, because each match changes it.
 
 Jobs that may preempt others are left to Slurm: only Slurm can preempt a running job. Our plans count the resources of

@@ -1,6 +1,6 @@
 """The alternatives of a live job, best first: Spread-n-Share's for a spreadable one, its own geometry for any other.
 
-A job is spreadable (CONTRIBUTING.md, "Which jobs") if its owner gave a hint of Spread-n-Share, and no geometry besides
+A job is spreadable (docs/develop/life-of-a-job.md) if its owner gave a hint of Spread-n-Share, and no geometry besides
 the number of tasks. A job of one task is never spread, but it shares nodes by its program's profile like the others.
 
 A job's size is all that its alternatives are made from. Owners choose it, and a new size costs work. So each user may

@@ -80,10 +80,6 @@ def test_a_trace_of_programs_runs_with_each_way_of_placing(policy, placement, si
         (["--policy", "fcfs", "--user-estimates"], "--user-estimates goes with --policy easy, not with fcfs"),
         (["--policy", "easy", "--progress", "contention"], "--progress goes with policies that match, not with easy"),
         (["--policy", "easy", "--age-limit", "5"], "--age-limit goes with policies that match, not with easy"),
-        (
-            ["--policy", "easy", "--placement", "sns", "--beta", "1e5"],
-            "nodes of up to 1 cores, with beta 100000, are",
-        ),
         (["--policy", "easy", "--ties", "own"], "--ties goes with --policy max-jobs, combined, not with easy"),
         (
             ["--policy", "easy", "--placement", "sns", "--alternatives-order", "adaptive"],

@@ -32,6 +32,14 @@ def test_when_no_node_has_room_left_every_job_is_told_what_the_nodes_lack():
     assert why(nodes, [job(1), job(2), job(3)], queue_depth=2) == {2: lack, 3: lack}
 
 
+def test_a_node_lacks_no_more_than_a_job_demands_even_where_more_is_withheld_than_is_left():
+    nodes = [node("c1", 16, 16, free=(8, 1))]
+
+    assert why(nodes, [job(1, 16, 1), job(2, 4, 8)], reservations=1)[2] == (
+        "no allowed node has 4 cores and 8192 MiB free; nearest: c1 lacks 4 cores and 8192 MiB"
+    )
+
+
 def test_a_job_on_several_nodes_is_told_how_many_fit():
     nodes = [node("c1"), node("c2"), node("c3", free=(3, 32))]
 
