@@ -564,11 +564,12 @@ def test_changed_numbers_are_changed_by_as_much_as_is_said():
     assert hungrier[1].full_ipc == shipped["cg"].at(16)[1].full_ipc
 
 
-# --- what README says of the published pages
+# --- what the documents say of the published pages
 
 ROOT = Path(__file__).parents[3]
-PAGES = sorted((ROOT / "docs" / "science" / "results").glob("spread-n-share-*/claims.csv"))
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+SCIENCE = ROOT / "docs" / "science"
+PAGES = sorted((SCIENCE / "results").glob("spread-n-share-*/claims.csv"))
+PAGE = (SCIENCE / "spread-n-share.md").read_text(encoding="utf-8")
 
 
 def verdicts():
@@ -590,17 +591,17 @@ def test_the_table_has_the_verdicts_of_the_pages_by_setting():
         if group != INPUT
     }
 
-    table = README.split("| Spread-n-Share, by | claims |")[1].split("\n\n")[0].splitlines()[2:]
+    table = PAGE.split("| Spread-n-Share, by | claims |")[1].split("\n\n")[0].splitlines()[2:]
     assert set(table) == expected
 
 
 def test_the_number_of_inputs_is_that_of_the_pages():
-    assert re.findall(r"\b(\d+) more numbers are inputs", README) == [str(verdicts()[INPUT][INPUT])]
+    assert re.findall(r"\b(\d+) more numbers are inputs", PAGE) == [str(verdicts()[INPUT][INPUT])]
 
 
-def test_every_page_is_listed():
-    for page in (ROOT / "docs" / "science" / "results").glob("spread-n-share-*/README.md"):
-        assert f"docs/science/results/{page.parent.name}/README.md" in README
+def test_every_page_is_named_on_the_page_of_its_paper():
+    for page in (SCIENCE / "results").glob("spread-n-share-*/README.md"):
+        assert f"](results/{page.parent.name}/README.md)" in PAGE
 
 
 def test_no_claim_of_the_paper_is_judged_by_two_rules_on_one_page():
