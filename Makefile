@@ -35,6 +35,7 @@ help: ## this list
 
 demo: $(VENV)/.test ## see it work on a small Slurm cluster in containers, then take the cluster down
 	@exec containers/cluster.sh run $(PYTHON) containers/demo.py
+	@$(PYTHON) containers/demo.py --next
 
 # Two runs of pytest side by side: the first is busy with the processor for most of the time, the second mostly waits for
 # Slurm.
@@ -92,15 +93,17 @@ $(VENV)/bin/python:
 	if [ -z "$$python" ]; then containers/packages.sh python3; python=python3; fi; \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, not " + sys.version)'; \
 	$$python -c 'import ensurepip' 2> /dev/null || containers/packages.sh none:python3-venv; \
-	echo "== making $(VENV)"; $$python -m venv $(VENV)
+	containers/timed.sh venv "making $(VENV)" $$python -m venv $(VENV)
+
+# Errors of pip are shown. Its notices are not: on packages that one of several sources lacks, on newer versions of pip.
+PIP_INSTALL = $(PYTHON) -m pip install -qq --disable-pip-version-check --root-user-action=ignore
 
 # Stamp files: make installs again when pyproject.toml changes.
 $(VENV)/.test: pyproject.toml $(VENV)/bin/python
-	@echo "== installing slurm_sns and its tests' requirements into $(VENV)"
-	@$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[controller,simulate,test]'
+	@containers/timed.sh install "installing slurm_sns and its tests' requirements into $(VENV)" \
+		$(PIP_INSTALL) -e '.[controller,simulate,test]'
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml $(VENV)/.test
-	@echo "== installing the linters into $(VENV)"
-	@$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[lint]'
+	@containers/timed.sh linters "installing the linters into $(VENV)" $(PIP_INSTALL) -e '.[lint]'
 	@touch $@

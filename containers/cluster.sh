@@ -42,13 +42,16 @@ compose() { "${COMPOSE[@]}" -p "$SNS_PROJECT" "${compose_files[@]}" "$@"; }
 # Debian's own image. If no image registry can be reached, the same image is made from Debian's packages.
 ensure_base() {
     "${DOCKER[@]}" image inspect "$base_image" > /dev/null 2>&1 && return 0
-    if timeout 60 "${DOCKER[@]}" pull -q debian:forky-slim >&2; then
+    local began=$EPOCHREALTIME scratch
+    announce pull "pulling debian:forky-slim" "a minute at most"
+    if timeout 60 "${DOCKER[@]}" pull -q debian:forky-slim > /dev/null; then
         "${DOCKER[@]}" tag debian:forky-slim "$base_image"
+        took pull "$began"
         return
     fi
-    say "debian:forky-slim cannot be pulled: making it from Debian's packages"
     has_command mmdebstrap || apt_install mmdebstrap debian-archive-keyring
-    local scratch
+    announce base "debian:forky-slim cannot be pulled: making it from Debian's packages"
+    began=$EPOCHREALTIME
     scratch=$(mktemp -d)
     # A site without an image registry may have a frozen mirror, whose Release file is out of date.
     as_root mmdebstrap --variant=apt --include=ca-certificates \
@@ -57,6 +60,7 @@ ensure_base() {
         || { tail -n 20 "$scratch/log" >&2; return 1; }
     "${DOCKER[@]}" import "$scratch/base.tar" "$base_image" > /dev/null
     as_root rm -rf "$scratch"
+    took base "$began"
 }
 
 # Pack the build context: only the files that the Dockerfile copies.
@@ -85,7 +89,7 @@ build_image() {
         [[ -z ${!name:-} ]] || arguments+=(--build-arg "$name")
     done
     for name in "${@:3}"; do arguments+=(--build-arg "$name"); done
-    say "building the image $1 (minutes the first time)"
+    announce "image $1" "building the image $1: minutes where something in it has changed"
     context "$scratch" > "$scratch/context.tar"
     [[ ! -s $scratch/ca-bundle.crt ]] || arguments+=(--build-arg PIP_CERT=/opt/build/ca-bundle.crt)
     # The classic builder: BuildKit's plugin is not installed everywhere.
@@ -98,6 +102,7 @@ build_image() {
     rm -rf "$scratch"
     # Remove images that were replaced. Younger ones stay: another clone may be building them now.
     "${DOCKER[@]}" image prune -f --filter label=slurm_sns.cluster --filter until=10m > /dev/null
+    took "image $1" "$began"
     say "image built in $(seconds_since "$began")"
 }
 
@@ -172,7 +177,7 @@ is_up_to_date() {
 # Start the mini cluster named $SNS_PROJECT from the image $SNS_IMAGE, and wait until every node is idle.
 start_cluster() {
     local began=$EPOCHREALTIME health
-    say "starting the cluster $SNS_PROJECT"
+    announce "cluster" "starting the cluster $SNS_PROJECT, until every node is idle" "less than a minute"
     compose up -d --remove-orphans > /dev/null 2>&1 || { compose up -d; return 1; }
     local deadline=$((SECONDS + ready_timeout_s))
     until health=$("${DOCKER[@]}" exec "$SNS_PROJECT-ctl" cluster-health ctl 2>&1); do
@@ -184,6 +189,7 @@ start_cluster() {
         fi
         sleep 0.5
     done
+    took "cluster" "$began"
     say "cluster ready in $(seconds_since "$began")"
 }
 

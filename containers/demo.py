@@ -1,7 +1,8 @@
 """The demo: two users' jobs on the mini cluster, placed by slurm_sns and, for comparison, by Slurm alone; and agents.
 
 Everything that is shown is read back from the running cluster: where and when Slurm started each job, and the reason
-that the scheduler recorded. `make demo` runs it; it brings the cluster up before and takes it down afterwards.
+that the scheduler recorded. `make demo` runs it; it brings the cluster up before and takes it down afterwards. With
+--next it only says what to do next.
 """
 
 import sys
@@ -14,6 +15,7 @@ from rich.table import Table
 
 from cluster import Cluster, Seen, fold
 from demo_agents import show_agents
+from waits import TellingCluster, durations
 
 console = Console(width=None if sys.stdout.isatty() else 170, highlight=False)
 
@@ -58,6 +60,8 @@ MIX = [
     Request("bob", "-n24 --mem-per-cpu=1G", "sleep 3"),
 ]
 MATCHED = FIGURE_3 + MIX
+#: The name under which it is noted how long the whole demo took.
+WHOLE = "demo"
 
 #: The twelve programs of the Spread-n-Share paper, as stand-ins that take as long as their profiles say.
 PROGRAMS = ("lu", "cg", "hc", "ts", "bw", "bfs", "gan", "rnn", "ep", "wc", "nw", "mg")
@@ -68,9 +72,29 @@ SPREAD = [
 ]
 
 
+#: What to do after the demo, as commands that work in the checkout, and what each is good for.
+NEXT = (
+    ("make cluster-up cluster-shell", "a shell as alice on this cluster; make cluster-down ends it"),
+    (".venv/bin/sns workload netbatch-a --days 4 --out /tmp/a.swf.gz --nodes-out /tmp/a.csv", "a trace"),
+    (".venv/bin/sns simulate /tmp/a.swf.gz --nodes /tmp/a.csv --policy max-jobs --load-factor 0.55", "replay it"),
+)
+
+
 def main() -> None:
+    """Run the demo, or say what to do next."""
+    if sys.argv[1:] == ["--next"]:
+        console.print("Next, here (docs/try.md says more):")
+        for command, what in NEXT:
+            console.print(f"  {escape(command)}    [dim]# {escape(what)}[/]", soft_wrap=True)
+        return
+    demo(TellingCluster(console, durations()))
+
+
+def demo(cluster: TellingCluster) -> None:
     """Compare matching with Slurm alone, spreading and sharing with exclusive nodes (CE), partitions with none."""
-    cluster = Cluster()
+    known, began = durations(), time.monotonic()
+    last_s = known.last_s(WHOLE)
+    console.print(f"The demo takes {'about three minutes' if last_s is None else f'{last_s:.0f} s, as the last time'}.")
     console.rule(f"{len(MATCHED)} jobs of alice and bob, placed by slurm_sns")
     ours = with_slurm_sns(cluster, MATCHED)
     console.print(placements(cluster, ours))
@@ -89,9 +113,10 @@ def main() -> None:
     console.rule("the same programs under CE (compact and exclusive), as most clusters run them")
     console.print(spreading(cluster, spread, under_ce(cluster)))
     show_agents(cluster, console)
+    known.note(WHOLE, time.monotonic() - began)
 
 
-def with_slurm_sns(cluster: Cluster, requests: list[Request]) -> list[Seen]:
+def with_slurm_sns(cluster: TellingCluster, requests: list[Request]) -> list[Seen]:
     """Run the jobs with slurm_sns and return them after their end, in submission order.
 
     The scheduler is paused while the jobs are submitted, so that one cycle sees them all: then the order of matching
@@ -115,7 +140,7 @@ def show(cluster: Cluster, command: str, user: str = "alice") -> None:
     console.print(escape(cluster.run(command, user)))
 
 
-def slurm_alone(cluster: Cluster) -> list[Seen]:
+def slurm_alone(cluster: TellingCluster) -> list[Seen]:
     """Run the same requests with the kill switch on."""
     cluster.run("sns disable", "slurm")
     try:
@@ -124,7 +149,7 @@ def slurm_alone(cluster: Cluster) -> list[Seen]:
         cluster.run("sns enable", "slurm")
 
 
-def under_ce(cluster: Cluster) -> list[Seen]:
+def under_ce(cluster: TellingCluster) -> list[Seen]:
     """Run the programs again with the same scheduler, under the policy ce."""
     cluster.run("sed 's/^policy: .*/policy: ce/' /etc/slurm/sns.yaml > /tmp/sns-ce.yaml")
     cluster.daemon("restart", config="/tmp/sns-ce.yaml")
@@ -142,17 +167,22 @@ def submit(cluster: Cluster, requests: list[Request]) -> list[int]:
     return [int(line) for line in cluster.run("\n".join(lines)).split()]
 
 
-def finished(cluster: Cluster, numbers: list[int]) -> list[Seen]:
+def finished(cluster: TellingCluster, numbers: list[int]) -> list[Seen]:
     """Wait until all jobs have ended, printing the progress, and return them."""
-    wanted = set(numbers)
-    while True:
-        seen = {job_id: job for job_id, job in cluster.jobs().items() if job_id in wanted}
-        ended = sum(job.has_ended for job in seen.values())
-        running = sum(job.state == "RUNNING" for job in seen.values())
-        console.print(f"  {running:3} running, {ended:3} of {len(wanted)} done", style="dim")
-        if ended == len(wanted):
-            return [seen[number] for number in numbers]
-        time.sleep(2)
+    wanted, seen = set(numbers), {}
+
+    def progress() -> None:
+        ended = -1
+        while ended < len(wanted):
+            seen.update((job_id, job) for job_id, job in cluster.jobs().items() if job_id in wanted)
+            ended = sum(job.has_ended for job in seen.values())
+            running = sum(job.state == "RUNNING" for job in seen.values())
+            console.print(f"  {running:3} running, {ended:3} of {len(wanted)} done", style="dim")
+            if ended < len(wanted):
+                time.sleep(2)
+
+    cluster.watched(f"{len(wanted)} jobs end", progress)
+    return [seen[number] for number in numbers]
 
 
 def placements(cluster: Cluster, jobs: list[Seen]) -> Table:

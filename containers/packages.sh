@@ -4,16 +4,19 @@
 # Asks no questions; uses sudo if the caller is not root. Other scripts source this file.
 set -euo pipefail
 
-say() { echo "== $*" >&2; }
+# shellcheck source=containers/timed.sh
+source "$(dirname "${BASH_SOURCE[0]}")/timed.sh"
 
 as_root() {
     if ((EUID == 0)); then "$@"; else sudo "$@"; fi
 }
 
 apt_install() {
-    say "installing with apt: $*"
+    local began=$EPOCHREALTIME
+    announce "apt $*" "installing with apt: $*" "a minute or two"
     as_root apt-get update -qq > /dev/null
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" > /dev/null
+    took "apt $*" "$began"
 }
 
 # Install the first of these packages that this release has: names differ between releases.
