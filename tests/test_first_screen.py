@@ -1,0 +1,85 @@
+"""README's first screen: the picture is what the code says now, the numbers are those of the pages, it stays short."""
+
+import csv
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+RESULTS = ROOT / "docs" / "science" / "results"
+PROGRAM = ROOT / "docs" / "img" / "first.py"
+PICTURE = PROGRAM.with_suffix(".svg")
+#: A screen and a half.
+MOST_BYTES = 6144
+
+
+def text() -> str:
+    """README as one line."""
+    return " ".join(README.read_text(encoding="utf-8").split())
+
+
+def rows(page: str, name: str) -> list[dict[str, str]]:
+    with (RESULTS / page / f"{name}.csv").open(encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+@pytest.mark.long
+def test_the_picture_shows_what_the_code_answers_and_plans() -> None:
+    made = runpy.run_path(str(PROGRAM))["picture"]()
+    assert PICTURE.read_text(encoding="utf-8") == made, "run `python docs/img/first.py`"
+
+
+def test_the_picture_fetches_nothing() -> None:
+    drawn = PICTURE.read_text(encoding="utf-8")
+    assert drawn.count("http") == drawn.count('xmlns="http://www.w3.org/2000/svg"') == 1
+    assert "url(#" in drawn
+    assert not any(word in drawn for word in ("@font-face", "@import", "<script", "<image"))
+
+
+def test_the_caption_has_the_pictures_numbers() -> None:
+    drawn = PICTURE.read_text(encoding="utf-8")
+    (packed, of), (matched, _) = re.findall(r"(\d+) of (\d+) jobs start", drawn)
+    cores, memory = re.findall(r"(\d+) cores, (\d+) GiB</tspan>", drawn)[0]
+    assert f"the same {of} jobs" in text()
+    assert f"{packed} of them start, and {cores} cores and {memory} GiB are free" in text()
+    assert f"Max-Jobs starts {matched}." in text()
+
+
+def test_readme_is_a_screen_and_a_half() -> None:
+    assert len(README.read_bytes()) <= MOST_BYTES
+
+
+def test_readmes_links_lead_somewhere() -> None:
+    targets = re.findall(r"\]\(([^)#]+)", README.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_the_measured_result_is_that_of_its_page() -> None:
+    table = {(row["variant"], row["measure"]): row for row in rows("spread-n-share-beyond", "variants")}
+
+    def shown(variant: str) -> str:
+        mean, low, high = (float(table[variant, "throughput"][name]) for name in ("mean", "low", "high"))
+        return f"{mean:.1f} % [{low:.1f}, {high:.1f}]"
+
+    def broken(variant: str) -> str:
+        return f"{float(table[variant, 'broken']['mean']):.0f} %"
+
+    assert f"is {shown('combined, withholding')} above" in text()
+    assert f"gains {shown('cs')} on these queues; {broken('cs')} of its jobs" in text()
+    assert f"(here {broken('combined, withholding')})" in text()
+
+
+def test_where_it_does_not_help_is_what_the_pages_say() -> None:
+    week = {row["run"]: float(row["mean wait, min"]) for row in rows("netbatch-site", "runs")}
+    longer = (week["Max-Jobs"] / week["EASY"] - 1) * 100
+    assert f"mean wait is {week['Max-Jobs']:.0f} minutes" in text()
+    assert f"has {week['EASY']:.0f}, so Max-Jobs waits {longer:.1f} % longer" in text()
+    spec = (RESULTS / "spread-n-share-spec" / "README.md").read_text(encoding="utf-8")
+    (cs, combined, gain) = re.findall(
+        r"measured curves ([\d.]+) % .* under CS, .* and ([\d.]+) % under combined, which reach \d+ and (\d+) %", spec
+    )[0]
+    assert f"reaches only {gain} % of" in text()
+    assert f"{combined} % of the jobs run that much longer, and {float(cs):.0f} % under" in text()
