@@ -10,10 +10,19 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import demo
+from cluster import Seen
 from slurm_sns.cli.app import app
 from waits import Durations, TellingCluster, durations
 
 ROOT = Path(__file__).parents[1]
+
+
+def seen(number: int, state: str) -> Seen:
+    return Seen(number, "alice", state, "None", 1, (), (), 0, 0, 1)
+
+
+ENDED = {number: seen(number, "COMPLETED") for number in (1, 2)}
 TIMED = ROOT / "containers" / "timed.sh"
 
 
@@ -106,3 +115,21 @@ def test_make_demo_says_at_its_end_what_to_do_next() -> None:
     )
     assert done.stdout.splitlines()[-1] == ".venv/bin/python containers/demo.py --next"
     assert os.access(TIMED, os.X_OK)
+
+
+def test_the_demo_shows_how_many_jobs_have_ended(
+    monkeypatch: pytest.MonkeyPatch, said: tuple[TellingCluster, io.StringIO, Durations]
+) -> None:
+    cluster, told, known = said
+    monkeypatch.setattr(demo, "console", Console(file=told, width=200))
+    monkeypatch.setattr(demo.time, "sleep", lambda _: None)
+    looks = iter([{1: seen(1, "RUNNING")}, {1: seen(1, "COMPLETED"), 2: seen(2, "RUNNING")}, ENDED])
+    monkeypatch.setattr(cluster, "jobs", lambda: next(looks))
+    assert demo.finished(cluster, [2, 1]) == [ENDED[2], ENDED[1]]
+    assert [" ".join(line.split()) for line in told.getvalue().splitlines()] == [
+        "waiting until 2 jobs end",
+        "1 running, 0 of 2 done",
+        "1 running, 1 of 2 done",
+        "0 running, 2 of 2 done",
+    ]
+    assert known.last_s("demo 1: 2 jobs end") is not None
