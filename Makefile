@@ -93,7 +93,7 @@ $(VENV)/bin/python:
 	if [ -z "$$python" ]; then containers/packages.sh python3; python=python3; fi; \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, not " + sys.version)'; \
 	$$python -c 'import ensurepip' 2> /dev/null || containers/packages.sh none:python3-venv; \
-	containers/timed.sh venv "making $(VENV)" $$python -m venv $(VENV)
+	FIRST="less than a minute" containers/timed.sh venv "making $(VENV)" $$python -m venv $(VENV)
 
 # Errors of pip are shown. Its notices are not: on packages that one of several sources lacks, on newer versions of pip.
 PIP_INSTALL = $(PYTHON) -m pip install -qq --disable-pip-version-check --root-user-action=ignore
@@ -105,5 +105,5 @@ $(VENV)/.test: pyproject.toml $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml $(VENV)/.test
-	@containers/timed.sh linters "installing the linters into $(VENV)" $(PIP_INSTALL) -e '.[lint]'
+	@FIRST="about a minute" containers/timed.sh linters "installing the linters into $(VENV)" $(PIP_INSTALL) -e '.[lint]'
 	@touch $@

@@ -2,7 +2,7 @@
 # Say what somebody waits for, and how long it took the last time:
 #   timed.sh NAME WHAT COMMAND...    say WHAT, run COMMAND, and note under NAME how long it took
 # The notes are in ~/.cache/slurm_sns/durations: NAME, a tab, seconds. Without them, or where they cannot be written, the
-# wait is announced as a first one. Other scripts source this file and use `announce` and `took`.
+# wait is announced as a first one: $FIRST says how long that takes. Other scripts source this file and use `announce` and `took`.
 set -euo pipefail
 
 DURATIONS=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/slurm_sns/durations
@@ -30,7 +30,7 @@ took() {
 
 timed() {
     local name=$1 began=$EPOCHREALTIME
-    announce "$name" "$2"
+    announce "$name" "$2" "${FIRST:-}"
     "${@:3}"
     took "$name" "$began"
 }
