@@ -176,7 +176,7 @@ def _evidence(cluster: Cluster, submissions: Sequence[Submission], said: Mapping
 
 
 def _shape(each: Submission) -> Shape:
-    """The job's shape as docs/admins/which-jobs.md documents it: in equal parts if slurm_sns manages it and it only says its tasks."""
+    """The job's shape as documented: in equal parts if slurm_sns manages it and it only says its tasks."""
     return each.shape if each.kind in SLURMS_OWN else each.shape.in_equal_parts()
 
 

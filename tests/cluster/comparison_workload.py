@@ -44,7 +44,7 @@ class Shape:
         return " ".join([*words, *(["--exclusive"] if self.exclusive else [])])
 
     def in_equal_parts(self) -> "Shape":
-        """The shape that slurm_sns gives a job that only says its tasks (docs/admins/which-jobs.md): equal parts on the fewest nodes."""
+        """The shape that slurm_sns gives a job that only says its tasks: equal parts on the fewest nodes."""
         if self.nodes_min is not None or self.exclusive:
             return self
         parts = ceil(self.tasks / C_CORES)

@@ -11,7 +11,7 @@ import pytest
 
 from cluster import Cluster
 
-#: Every case of the list of pass-through jobs in docs/admins/which-jobs.md, by its reason. All wait, because another job has all nodes.
+#: Every case of the list of pass-through jobs, by its reason. All wait, because another job has all nodes.
 CASES = {
     "heterogeneous": "-n1 : -n2",
     "reservation": "-n1 --reservation=passing",

@@ -1,4 +1,4 @@
-"""The state table of docs/develop/managed-jobs.md on a real Slurm: commands of users and administrators lead to each row.
+"""The state table (docs/develop/managed-jobs.md) on a real Slurm: commands of users and admins lead to each row.
 
 Slurm's own actions (a requeue, a failed prolog, a node that is away) are at the end, and in test_faults.py.
 """

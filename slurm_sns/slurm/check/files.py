@@ -1,7 +1,8 @@
 """Compares the site's configuration files with the rendered ones: what is missing, which lines to remove and add. Pure.
 
 Every edit can be recognised and undone: a removed line stays as a comment that begins with `UNUSED`, the line that
-replaces it ends with `OURS`, and an Include names our directory. docs/admins/uninstall.md gives the command that undoes them.
+replaces it ends with `OURS`, and an Include names our directory. docs/admins/uninstall.md has the command that
+undoes them.
 """
 
 import re
