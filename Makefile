@@ -54,8 +54,10 @@ test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
 test-clients: $(VENV)/.test ## client programs (snakemake, ReFrame, submitit, ...) on the cluster; installs them there from PyPI
 	@exec containers/cluster.sh run $(PYTEST) tests/clients
 
-docs: ## docs/develop/modules.md: each module with the first line of its docstring, and its classes
-	@python3 docs/develop/modules_page.py
+# -W: a warning is an error; -n: so is a reference to nothing. The reference is made from the code while the site is built.
+docs: $(VENV)/.docs ## the documentation as HTML in docs/_build/html; installs Sphinx into .venv
+	@$(PYTHON) -m sphinx -q -W --keep-going -n -j 2 -d docs/_build/doctrees docs docs/_build/html
+	@echo "$(CURDIR)/docs/_build/html/index.html"
 
 lint: $(VENV)/.lint ## ruff, mypy, import-linter, and shellcheck where it is installed
 	$(VENV)/bin/ruff check .
@@ -102,6 +104,11 @@ PIP_INSTALL = $(PYTHON) -m pip install -qq --disable-pip-version-check --root-us
 $(VENV)/.test: pyproject.toml $(VENV)/bin/python
 	@containers/timed.sh install "installing slurm_sns and its tests' requirements into $(VENV)" \
 		$(PIP_INSTALL) -e '.[controller,simulate,test]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml $(VENV)/bin/python
+	@echo "== installing slurm_sns, Sphinx, MyST and the theme Furo into $(VENV)"
+	@$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml $(VENV)/.test

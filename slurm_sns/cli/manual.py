@@ -4,15 +4,9 @@
 wheel.
 """
 
-from collections.abc import Iterator
-from typing import Any
-
-import typer
-
 from slurm_sns import __version__
-from slurm_sns.cli.app import app
+from slurm_sns.cli.command_help import PROGRAM, CommandHelp, program
 
-PROGRAM = "sns"
 #: Where each shell looks for completions.
 COMPLETIONS = {
     "bash": f"share/bash-completion/completions/{PROGRAM}",
@@ -35,8 +29,7 @@ The configuration, see
 
 def files(settings: str) -> dict[str, str]:
     """The text of every file by its path under the prefix; `settings` is the text of conf/sns.yaml."""
-    pages = dict(_pages((PROGRAM,), typer.main.get_command(app)))
-    found = {f"share/man/man1/{name}.1": text for name, text in pages.items()}
+    found = {f"share/man/man1/{'-'.join(each.words)}.1": _page(each) for each in program().all()}
     return found | {"share/man/man5/sns.yaml.5": settings_page(settings)} | completions()
 
 
@@ -63,26 +56,19 @@ def settings_page(settings: str) -> str:
     )
 
 
-def _pages(words: tuple[str, ...], command: Any) -> Iterator[tuple[str, str]]:
-    """The page of a command and those of its subcommands, as (name, text)."""
-    inner = getattr(command, "commands", {})
-    yield "-".join(words), _page(words, command, inner)
-    for name, each in inner.items():
-        yield from _pages((*words, name), each)
-
-
-def _page(words: tuple[str, ...], command: Any, inner: dict[str, Any]) -> str:
-    name = "-".join(words)
-    first, *others = [part for part in (command.help or "").replace("\b", "").split("\n\n") if part.strip()] or [""]
-    text = _heading(name, "1") + f".SH NAME\n{_escaped(name)} \\- {_escaped(_one_line(first).rstrip('.'))}\n"
-    text += f".SH SYNOPSIS\n.B {_escaped(' '.join(words))}\n{_synopsis(command, inner)}\n"
-    text += ".SH DESCRIPTION\n" + ".PP\n".join(_escaped(_one_line(each)) + "\n" for each in (first, *others))
-    options = [each for each in command.params if not each.hidden]
-    if options:
-        text += ".SH OPTIONS\n" + "".join(map(_option, options))
-    if inner:
-        text += ".SH COMMANDS\n" + "".join(_entry(f"{name}-{key}", each) for key, each in inner.items())
-    see = [f".BR {PROGRAM} (1),\n"] if len(words) > 1 else []
+def _page(command: CommandHelp) -> str:
+    name = "-".join(command.words)
+    told = command.paragraphs or ("",)
+    text = _heading(name, "1") + f".SH NAME\n{_escaped(name)} \\- {_escaped(told[0].rstrip('.'))}\n"
+    text += f".SH SYNOPSIS\n.B {_escaped(' '.join(command.words))}\n{_escaped(command.synopsis)}\n"
+    text += ".SH DESCRIPTION\n" + ".PP\n".join(_escaped(each) + "\n" for each in told)
+    if command.options:
+        text += ".SH OPTIONS\n" + "".join(
+            f".TP\n.B {_escaped(each.head)}\n{_escaped(each.told)}\n" for each in command.options
+        )
+    if command.subcommands:
+        text += ".SH COMMANDS\n" + "".join(map(_entry, command.subcommands))
+    see = [f".BR {PROGRAM} (1),\n"] if len(command.words) > 1 else []
     return text + _FILES + ".SH SEE ALSO\n" + "".join(see) + ".BR sns.yaml (5)\n"
 
 
@@ -90,42 +76,8 @@ def _heading(name: str, section: str) -> str:
     return f'.TH {_escaped(name.upper())} {section} "" "slurm_sns {__version__}" "slurm_sns"\n'
 
 
-def _synopsis(command: Any, inner: dict[str, Any]) -> str:
-    arguments = [each for each in command.params if not _is_option(each)]
-    places = [_metavar(each) if each.required else f"[{_metavar(each).strip('[]')}]" for each in arguments]
-    return _escaped(" ".join(["[OPTIONS]", *places, *(["COMMAND [ARGS]..."] if inner else [])]))
-
-
-def _option(parameter: Any) -> str:
-    names = ", ".join((*parameter.opts, *parameter.secondary_opts)) if _is_option(parameter) else ""
-    takes = "" if getattr(parameter, "is_flag", False) else _metavar(parameter)
-    told = [_one_line(parameter.help or "")]
-    if parameter.required:
-        told.append("Required.")
-    shown = parameter.show_default if isinstance(parameter.show_default, str) else parameter.default
-    if shown not in (None, False, ""):
-        told.append(f"Default: {shown}.")
-    if parameter.envvar:
-        told.append(f"Environment: {parameter.envvar}.")
-    head = _escaped(" ".join(filter(None, (names, takes))))
-    return f".TP\n.B {head}\n{_escaped(' '.join(filter(None, told)))}\n"
-
-
-def _entry(name: str, command: Any) -> str:
-    first = _one_line((command.help or "").split("\n\n")[0])
-    return f".TP\n.BR {_escaped(name)} (1)\n{_escaped(first)}\n"
-
-
-def _is_option(parameter: Any) -> bool:
-    return bool(parameter.opts[0].startswith("-"))
-
-
-def _metavar(parameter: Any) -> str:
-    return str(parameter.metavar or parameter.name.upper())
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _entry(command: CommandHelp) -> str:
+    return f".TP\n.BR {_escaped('-'.join(command.words))} (1)\n{_escaped(command.summary)}\n"
 
 
 def _escaped(text: str) -> str:

@@ -32,6 +32,15 @@ def describe(problem: ValidationError, model: type[BaseModel], path: Path, lines
     return f"{path}, line {_line(where, lines)}: {text}{more}"
 
 
+def valid_at(where: Where, model: type[BaseModel]) -> str:
+    """What is valid at this key, in words: `a whole number from 1 to 3600, or null`."""
+    schema = _schema(model)
+    parent = _resolved(_schema_at(schema, where[:-1], schema), schema)
+    found = parent["properties"][where[-1]]
+    is_optional = any(each.get("type") == "null" for each in found.get("anyOf", ()))
+    return f"{_valid(_resolved(found, schema), schema)}{', or null' if is_optional else ''}"
+
+
 @cache
 def _schema(model: type[BaseModel]) -> Schema:
     """The model's JSON schema, cached: making it takes longer than all the rest of a message."""

@@ -1,20 +1,15 @@
-"""Makes docs/develop/modules.md from the first docstring line of each module: `make docs`."""
+"""The list of modules, made from the first docstring line of each module."""
 
 import ast
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = (ROOT / "slurm_sns", ROOT / "docs" / "science" / "sns_reproductions")
-PAGE = ROOT / "docs" / "develop" / "modules.md"
+from sns_docs.places import ROOT
 
-HEAD = """\
-# Modules and the words they define
-
-Made by `make docs` from the first docstring line of each module and package; a test compares. The last column has the
-public classes of the module: each name stands in one module of the project only, so that one word means one thing.
-"""
+PACKAGES = (
+    ROOT / "slurm_sns",
+    ROOT / "docs" / "science" / "sns_reproductions",
+    ROOT / "docs" / "_ext" / "sns_docs",
+)
 
 
 def first_line(tree: ast.Module) -> str:
@@ -27,27 +22,20 @@ def classes(tree: ast.Module) -> list[str]:
     return [node.name for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
 
 
-def lines() -> Iterator[str]:
-    """The page, line by line: a table for each package, the outermost first."""
-    yield HEAD
+def text() -> str:
+    """A table for each package, the outermost first."""
+    return "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
     for folder in [init.parent for package in PACKAGES for init in sorted(package.rglob("__init__.py"))]:
-        tree = ast.parse((folder / "__init__.py").read_text())
+        tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
         yield f"## {folder.relative_to(ROOT).as_posix()}/\n\n{first_line(tree)}.\n"
         modules = [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]
         if not modules:
             continue
         yield "| module | what is in it | classes |\n|---|---|---|"
         for path in modules:
-            tree = ast.parse(path.read_text())
+            tree = ast.parse(path.read_text(encoding="utf-8"))
             yield f"| `{path.name}` | {first_line(tree)} | {' '.join(f'`{name}`' for name in classes(tree))} |"
         yield ""
-
-
-def page() -> str:
-    """The whole page."""
-    return "\n".join(lines())
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page())
-    sys.stdout.write(f"{PAGE.relative_to(ROOT)} is written\n")
