@@ -54,9 +54,10 @@ test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
 test-clients: $(VENV)/.test ## client programs (snakemake, ReFrame, submitit, ...) on the cluster; installs them there from PyPI
 	@exec containers/cluster.sh run $(PYTEST) tests/clients
 
-# -W: a warning is an error; -n: so is a reference to nothing. The reference is made from the code while the site is built.
+# -W: a warning is an error; -n: so is a reference to nothing; -E: also in a page that has not changed since. The reference is
+# made from the code while the site is built.
 docs: $(VENV)/.docs ## the documentation as HTML in docs/_build/html; installs Sphinx into .venv
-	@$(PYTHON) -m sphinx -q -W --keep-going -n -j 2 -d docs/_build/doctrees docs docs/_build/html
+	@$(PYTHON) -m sphinx -q -E -W --keep-going -n -j 2 -d docs/_build/doctrees docs docs/_build/html
 	@echo "$(CURDIR)/docs/_build/html/index.html"
 
 lint: $(VENV)/.lint ## ruff, mypy, import-linter, and shellcheck where it is installed

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from sns_docs.markdown import code, escaped, table
-
 from slurm_sns.cli.command_help import CommandHelp, program
+from sns_docs.markdown import code, escaped, table
 
 
 def text() -> str:

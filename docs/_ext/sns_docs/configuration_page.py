@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
+
+from slurm_sns.config import Config, NodeEntry, yaml_text
+from slurm_sns.config.problems import Where, dotted, valid_at
 from sns_docs.markdown import code, escaped
 from sns_docs.places import CONFIGURATION
-
-from slurm_sns.config import Config, yaml_text
-from slurm_sns.config.problems import Where, dotted, valid_at
 
 #: The way from the page to the measured results.
 TO_RESULTS = "../science/results"
@@ -22,6 +22,21 @@ def text() -> str:
     return "\n".join(_Page().lines())
 
 
+def settings() -> Iterator[tuple[Where, Any]]:
+    """Every setting with its default: those at the top of the file, those of an entry of `nodes`, those of sections."""
+    fields = Config.model_fields
+    sections = {name: field.default for name, field in fields.items() if isinstance(field.default, BaseModel)}
+    yield from (((name,), field.default) for name, field in fields.items() if name not in (*sections, "nodes"))
+    yield from ((("nodes", 0, name), field.default) for name, field in NodeEntry.model_fields.items())
+    for section, of in sections.items():
+        yield from (((section, name), getattr(of, name)) for name in type(of).model_fields)
+
+
+def key(where: Where) -> str:
+    """The setting's name on the page: `scheduler.interval_s`, `nodes[].cores`."""
+    return dotted(where).replace("[0]", "[]")
+
+
 class _Page:
     """The settings of `Config`, with the comments of conf/sns.yaml."""
 
@@ -29,25 +44,15 @@ class _Page:
         self._comments = _Comments(CONFIGURATION.read_text(encoding="utf-8"), yaml_text.read(CONFIGURATION)[1])
 
     def lines(self) -> Iterator[str]:
-        fields = Config.model_fields
-        sections = {name: field.default for name, field in fields.items() if isinstance(field.default, BaseModel)}
-        yield "## Settings at the top level\n"
-        for name, field in fields.items():
-            if name not in sections and name != "nodes":
-                yield from self._setting((name,), field.default)
-        yield "## nodes\n"
-        yield from self._about(("nodes",))
-        entry = Config.model_fields["nodes"].annotation.__args__[0]
-        for name, field in entry.model_fields.items():
-            yield from self._setting(("nodes", 0, name), field.default)
-        for section, default in sections.items():
-            yield f"## {section}\n"
-            yield from self._about((section,))
-            for name in type(default).model_fields:
-                yield from self._setting((section, name), getattr(default, name))
+        for section, found in groupby(settings(), key=lambda each: each[0][0] if len(each[0]) > 1 else ""):
+            yield f"## {section or 'Settings outside of sections'}\n"
+            if section:
+                yield from self._about((section,))
+            for where, default in found:
+                yield from self._setting(where, default)
 
     def _setting(self, where: Where, default: Any) -> Iterator[str]:
-        yield f"### `{dotted(where).replace('[0]', '[]')}`\n"
+        yield f"### `{key(where)}`\n"
         begins = f"Default: {code(_value(default))}" if default is not PydanticUndefined else "Required"
         yield f"{begins}. Valid: {escaped(valid_at(where, Config))}.\n"
         yield from self._about(where)
@@ -77,4 +82,4 @@ class _Comments:
 
 def _value(default: Any) -> str:
     """The default as the file would have it."""
-    return json.dumps(default, ensure_ascii=False, default=lambda each: list(each) if isinstance(each, tuple) else str(each))
+    return json.dumps(default, ensure_ascii=False, default=str)

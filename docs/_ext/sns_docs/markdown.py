@@ -22,9 +22,7 @@ def escaped(text: str, to_results: str = "") -> str:
 
 def _plain(text: str, to_results: str) -> str:
     pieces = _OPTION.split(text)
-    shown = "".join(
-        f"`{piece}`" if place % 2 else _SPECIAL.sub(r"\\\1", piece) for place, piece in enumerate(pieces)
-    )
+    shown = "".join(f"`{piece}`" if place % 2 else _SPECIAL.sub(r"\\\1", piece) for place, piece in enumerate(pieces))
     return _REPRODUCTION.sub(lambda found: _linked(found, to_results), shown) if to_results else shown
 
 
