@@ -5,15 +5,21 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 
 import pytest
+from json_output import read
 from prose import sentences, words
 from site_pages import Site
 
 from slurm_sns.cli.command_help import program
+from slurm_sns.sim.results.columns import CYCLES, JOBS
+from slurm_sns.sim.results.metrics import Metrics
+from slurm_sns.sim.results.summary_types import SimulationSummary
 from sns_docs import MAKERS, MARKER, filled
 from sns_docs.configuration_page import key, settings
+from sns_docs.json_page import PRINTED, schema
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -105,6 +111,33 @@ class TestReference:
         names = [path.parent.name for path in DOCS.glob("science/results/*/README.md")]
         assert len(names) > 40
         assert [each for each in names if f"[{each}]({each}/README.md)" not in page] == []
+
+    def test_every_command_with_json_is_there(self) -> None:
+        page = MAKERS["json"]()
+        commands = [" ".join(each.words) for each in program().all() if each.takes("--json")]
+        assert sorted(commands) == sorted(PRINTED)
+        assert [each for each in commands if f"\n## {each}\n" not in f"\n{page}"] == []
+
+    @pytest.mark.parametrize("command", PRINTED)
+    def test_every_field_of_json_is_explained(self, command: str) -> None:
+        whole = schema(PRINTED[command])
+        for found in whole["$defs"].values():
+            assert all("description" in each or "$ref" in each for each in found["properties"].values()), found["title"]
+
+    def test_json_that_its_type_does_not_allow_is_found(self) -> None:
+        read("sns policies", '{"policies": [], "problems": []}')
+        for wrong in (
+            '{"policies": []}',
+            '{"policies": [], "problems": 1}',
+            '{"policies": [], "problems": [], "x": 1}',
+        ):
+            with pytest.raises(AssertionError, match="sns policies --json is not as its type says"):
+                read("sns policies", wrong)
+
+    def test_every_metric_of_a_simulation_is_there(self) -> None:
+        page = MAKERS["metrics"]()
+        names = [*SimulationSummary.__annotations__, *JOBS, *CYCLES, *(each.name for each in dataclass_fields(Metrics))]
+        assert [name for name in names if f"| `{name}` |" not in page] == []
 
     def test_each_maker_fills_one_page(self) -> None:
         pages = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))

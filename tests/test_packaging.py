@@ -130,7 +130,7 @@ def test_it_says_its_licence(wheel: Path) -> None:
 ALONE = ""
 #: What each installation depends on itself, beside pyslurm.
 DEPENDENCIES = {
-    ALONE: {"clustershell", "jinja2", "pydantic", "pyyaml", "rich", "typer"},
+    ALONE: {"clustershell", "jinja2", "pydantic", "pyyaml", "rich", "typer", "typing_extensions"},
     CONTROLLER: {"numba", "numpy", "sqlalchemy"},
     SIMULATE: {"matplotlib", "numba", "numpy", "pandas", "scipy"},
 }

@@ -8,9 +8,10 @@ from slurm_sns.cli.options import AsJson
 
 def policies(*, as_json: AsJson = False) -> None:
     """List the policies: those of slurm_sns, and those of other installed packages (docs/develop/policy.md)."""
+    from slurm_sns.cli.json_types import PoliciesJson, PolicyLine
     from slurm_sns.policies.registry import PACKAGES, PROBLEMS, REGISTRY, specification
 
-    found = [
+    found: list[PolicyLine] = [
         {
             "name": each.name,
             "help": each.help,
@@ -20,7 +21,8 @@ def policies(*, as_json: AsJson = False) -> None:
         for each in map(specification, REGISTRY)
     ]
     if as_json:
-        print(json.dumps({"policies": found, "problems": PROBLEMS}, indent=1))
+        told: PoliciesJson = {"policies": found, "problems": PROBLEMS}
+        print(json.dumps(told, indent=1))
         return
     from rich.console import Console
 

@@ -1,7 +1,6 @@
 """`sns coverage`: the jobs of a log through the judgement of the submit filter."""
 
 import gzip
-import json
 import os
 import shlex
 import subprocess
@@ -9,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from json_output import read
 
 from slurm_sns.coverage.judged import MANAGED, coverage
 from slurm_sns.coverage.logs import read_log
@@ -134,7 +134,7 @@ def test_the_command_prints_a_page_or_json(tmp_path: Path) -> None:
     assert page.returncode == 0, page.stderr
     assert "| managed | 2 |" in page.stdout
     assert "ReqNodes (node lists)" in page.stdout, "what the dump has no column for"
-    told = json.loads(run("-", "--json", standard_input=SACCT).stdout)
+    told = read("sns coverage", run("-", "--json", standard_input=SACCT).stdout)
     assert told["tallies"][0]["reason"] == "managed"
     assert run("-", "--out", str(tmp_path / "page.md"), standard_input=SACCT).stdout == ""
     assert (tmp_path / "page.md").read_text().startswith("# Jobs of - that")

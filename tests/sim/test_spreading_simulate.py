@@ -1,11 +1,11 @@
 """`sns simulate --policy ce|cs|sns|combined` as a user runs it, in this process."""
 
 import gzip
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from json_output import read
 from oracles.portfolio import PlainPortfolio
 
 from slurm_sns.cli import main
@@ -48,7 +48,7 @@ def simulate(capsys, monkeypatch, write, tmp_path):
         assert ended.value.code == expect, printed.err
         if expect:
             return printed.err
-        return json.loads(printed.out), (out / "jobs.csv").read_text().splitlines()[1:]
+        return read("sns simulate", printed.out), (out / "jobs.csv").read_text().splitlines()[1:]
 
     return run
 

@@ -8,12 +8,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sns_docs import cli_page, configuration_page, modules_page, results_page
+from sns_docs import cli_page, configuration_page, json_page, metrics_page, modules_page, results_page
 
 #: The text in Markdown by the name in the marker.
 MAKERS: dict[str, Callable[[], str]] = {
     "cli": cli_page.text,
     "configuration": configuration_page.text,
+    "json": json_page.text,
+    "metrics": metrics_page.text,
     "modules": modules_page.text,
     "results": results_page.text,
 }

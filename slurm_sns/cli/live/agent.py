@@ -3,7 +3,7 @@
 import os
 import resource
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from slurm_sns.errors import BadInput
 if TYPE_CHECKING:
     from slurm_sns import config as configuration
     from slurm_sns.cli.live.agent_parts import Hardware
+    from slurm_sns.node.agent.shown_types import AgentJson
 
 #: The agent's socket takes a request of prolog with a list of 4,096 nodes.
 LONGEST_REQUEST_BYTES = 64 * 1024
@@ -60,7 +61,7 @@ def agent(
 
 def serve(
     settings: "configuration.Config", node: str, found: "Hardware", *, observes: bool = False, once: bool = False
-) -> dict[str, Any] | None:
+) -> "AgentJson | None":
     """Be the agent of this node until stopped; with `once` for one round, of which the result says what is here."""
     from slurm_sns.cli.live import agent_parts, process
     from slurm_sns.sockets.unix_socket import Access, ControlSocket

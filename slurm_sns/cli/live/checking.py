@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -13,6 +13,7 @@ from slurm_sns.log import printable
 
 if TYPE_CHECKING:
     from slurm_sns import config as configuration
+    from slurm_sns.cli.json_types import FindingValues
     from slurm_sns.slurm.check import Finding
     from slurm_sns.slurm.site import Site
 
@@ -115,12 +116,12 @@ def _ask() -> "tuple[Site | None, Finding]":
     return site, Finding(ok, what, found, f"for Slurm {release}, libslurm {library}", advice=build)
 
 
-def _fields(finding: "Finding") -> dict[str, str | bool]:
+def _fields(finding: "Finding") -> "FindingValues":
     """The fields of the finding for JSON: a remedy only if one is needed, `warning` only if it is True."""
     said = {name: value for name, value in asdict(finding).items() if value != "" and (value or name != "warning")}
-    if not finding.is_well:
-        return said
-    return {name: said[name] for name in ("ok", "what", "found", "wanted") if name in said}
+    if finding.is_well:
+        said = {name: said[name] for name in ("ok", "what", "found", "wanted") if name in said}
+    return cast("FindingValues", said)
 
 
 def _print(findings: "list[Finding]") -> None:

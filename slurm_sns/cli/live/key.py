@@ -70,14 +70,18 @@ def check(file: File = None, config: Config = DEFAULT_CONFIG, as_json: AsJson = 
     """
     import json
 
+    from slurm_sns.cli.json_types import KeyFileJson, KeyLine
     from slurm_sns.sockets.key_file import read_keys
 
     path, owner = _file_and_owner(file, config)
     found, _ = read_keys(path, owner)
     belongs_to = path.stat().st_uid
-    listed = [{"id": key.name, "fingerprint": key.fingerprint, "signs": key == found.signing} for key in found.keys]
+    listed: list[KeyLine] = [
+        {"id": key.name, "fingerprint": key.fingerprint, "signs": key == found.signing} for key in found.keys
+    ]
     if as_json:
-        print(json.dumps({"file": str(path), "owner": belongs_to, "keys": listed}, indent=2))
+        told: KeyFileJson = {"file": str(path), "owner": belongs_to, "keys": listed}
+        print(json.dumps(told, indent=2))
         return
     print(f"{path}: of user id {belongs_to}, closed to others")
     for each in listed:

@@ -9,8 +9,9 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from slurm_sns.cli.live.node_types import LayoutGroup, LayoutJson, TreeChange
 from slurm_sns.errors import BadInput
 from slurm_sns.node.apply import apply, shapes, standing
 from slurm_sns.node.group_writes import BandwidthNeeds, Draw, job_of, masks
@@ -60,7 +61,7 @@ def asked_jobs(text: str) -> list[AskedJob]:
     return list(jobs.values())
 
 
-def planned(root: Path, jobs: Sequence[AskedJob], shared_ways: int, bandwidth_gbps: float | None) -> dict[str, Any]:
+def planned(root: Path, jobs: Sequence[AskedJob], shared_ways: int, bandwidth_gbps: float | None) -> LayoutJson:
     """The layout of these jobs, which are all jobs on the node with ways or bandwidth of their own, as plain values.
 
     Raises:
@@ -99,7 +100,7 @@ class DryRun(Files):
     """The tree as it would be after the changes so far, which are kept in `changes` and not made."""
 
     def __init__(self, machine: Machine) -> None:
-        self.changes: list[dict[str, Any]] = []
+        self.changes: list[TreeChange] = []
         #: Another program holds the lock: what was read may be half of a change.
         self.is_changing = False
         self._schemata: dict[Path, Schemata] = {}
@@ -156,8 +157,8 @@ class DryRun(Files):
         return sorted({*groups.names(), *made} - removed, key=lambda name: job_of(name) or 0)
 
     def _move(self, group: str) -> None:
-        last = self.changes[-1] if self.changes else {}
-        if last.get("do") == "move" and last["group"] == group:
+        last = self.changes[-1] if self.changes else None
+        if last is not None and last["do"] == "move" and last["group"] == group:
             last["threads"] += 1
         else:
             self.changes.append({"do": "move", "group": group, "threads": 1})
@@ -196,10 +197,12 @@ def _peak(machine: Machine, jobs: Sequence[AskedJob], bandwidth_gbps: float | No
     return math.inf
 
 
-def _by_domain(machine: Machine, groups: Groups, names: Sequence[str], layouts: DomainLayouts) -> dict[str, Any]:
+def _by_domain(
+    machine: Machine, groups: Groups, names: Sequence[str], layouts: DomainLayouts
+) -> dict[str, dict[str, LayoutGroup]]:
     """What each group would have, by cache domain: the ways that it owns, those that it may use, its MB value."""
     shown = {name: groups.read(name) for name in names}
-    found: dict[str, Any] = {}
+    found: dict[str, dict[str, LayoutGroup]] = {}
     for domain in _domains(machine):
         owned = layouts.layouts[domain].guaranteed if domain in layouts.layouts else {}
         found[str(domain)] = {

@@ -8,8 +8,16 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
+from slurm_sns.cli.live.node_types import (
+    BandwidthReport,
+    CacheReport,
+    CounterReport,
+    GroupKind,
+    GroupReport,
+    MonitoringReport,
+    NodeReportJson,
+)
 from slurm_sns.closids import closids_for_jobs
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.log import printable
@@ -22,15 +30,15 @@ from slurm_sns.node.resctrl.machine import Cache, Machine, discover
 from slurm_sns.node.resctrl.schemata import CACHES, Schemata, parse
 
 FORMAT = 1
+#: The kind of the groups of other programs.
+OTHER: GroupKind = "other"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-ReportPart = dict[str, Any]
 
 
 def report(
     node: str, root: Path, missing: list[str], perf: KernelPerf | None = None, devices: Path = DEVICES
-) -> ReportPart:
+) -> NodeReportJson:
     """The report of the node of this name, whose resctrl is at `root`. With something missing, it has no groups.
 
     Raises:
@@ -71,7 +79,7 @@ def _mount_options(machine: Machine) -> list[str]:
     return [option for option, is_on in found.items() if is_on]
 
 
-def _cache(cache: Cache) -> ReportPart:
+def _cache(cache: Cache) -> CacheReport:
     return {
         "name": cache.name,
         "ways": cache.mask.bit_count(),
@@ -84,22 +92,28 @@ def _cache(cache: Cache) -> ReportPart:
     }
 
 
-def _bandwidth(machine: Machine) -> ReportPart | None:
+def _bandwidth(machine: Machine) -> BandwidthReport | None:
     found = machine.bandwidth
     if found is None:
         return None
-    limits = {"least": found.least, "step": found.step, "most": found.most}
-    return {"unit": found.kind, **limits, "domains": list(found.domains), "closids": found.closids}
+    return {
+        "unit": found.kind,
+        "least": found.least,
+        "step": found.step,
+        "most": found.most,
+        "domains": list(found.domains),
+        "closids": found.closids,
+    }
 
 
-def _monitoring(machine: Machine) -> ReportPart | None:
+def _monitoring(machine: Machine) -> MonitoringReport | None:
     found = machine.monitoring
     if found is None:
         return None
     return {"features": list(found.features), "rmids": found.rmids, "domains": list(found.domains)}
 
 
-def _counters(perf: KernelPerf, devices: Path) -> ReportPart:
+def _counters(perf: KernelPerf, devices: Path) -> CounterReport:
     """Of each counter outside of resctrl why it cannot be used, empty if it can."""
     controllers, why = open_controllers(perf, devices)
     if controllers is not None:
@@ -107,20 +121,20 @@ def _counters(perf: KernelPerf, devices: Path) -> ReportPart:
     return {"instructions": why_no_instructions(perf), "memory_controllers": why}
 
 
-def _groups(root: Path, machine: Machine) -> Iterator[ReportPart]:
+def _groups(root: Path, machine: Machine) -> Iterator[GroupReport]:
     """The root group, ours, those of others. A group that vanishes while we look is left out."""
     groups = Groups(root)
-    kinds = {
+    kinds: dict[str, GroupKind] = {
         f"{PREFIX}{name}": "shared" if name == SHARED else "stray" if job_of(name) is None else "job"
         for name in groups.names()
     }
     yield _group(root, "", machine, "root")
-    for name, kind in (kinds | dict.fromkeys(groups.foreign(), "other")).items():
+    for name, kind in (kinds | dict.fromkeys(groups.foreign(), OTHER)).items():
         with suppress(SnsError):
             yield _group(root, name, machine, kind)
 
 
-def _group(root: Path, name: str, machine: Machine, kind: str) -> ReportPart:
+def _group(root: Path, name: str, machine: Machine, kind: GroupKind) -> GroupReport:
     directory = root / name
     shown = _shown(directory)
     return {

@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from slurm_sns.cli.live.terminal import new_table, plain, show
+
+if TYPE_CHECKING:
+    from slurm_sns.node.agent.shown_types import AgentJson
 
 Answer = Mapping[str, Any]
 
@@ -159,7 +162,7 @@ def _change(change: Answer) -> Iterator[str]:
         yield f"  {change['do']} {group}"
 
 
-def print_shown(shown: dict[str, Any], as_json: bool) -> None:
+def print_shown(shown: "AgentJson", as_json: bool) -> None:
     """Print what an agent says of its node."""
     if as_json:
         print(json.dumps(shown, indent=2))

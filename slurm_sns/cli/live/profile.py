@@ -6,7 +6,7 @@ Every user may list, show, plot and export them. Only SlurmUser, who owns the st
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from slurm_sns.cli.json_types import ImportedJson, ProfiledRun, ProfileJson, RunDemand
     from slurm_sns.policies.profile import Program, Run
+    from slurm_sns.scheduler.answers.answer_types import ProgramSummary
 
 _HELP = "The programs' profiles: SlurmUser imports them, every user may list, show, plot and export them."
 
@@ -79,11 +81,13 @@ def show(
     chosen, learnt = profile_source.source(file, config).described(program)
     factors = profile_source.factors(file, config)
     if as_json:
-        nothing: dict[str, Any] = {"program": program, "source": "", "max_scale": None, "classes": []}
+        nothing: ProgramSummary = {"program": program, "source": "", "max_scale": None, "classes": []}
         known = nothing if chosen is None else summary(chosen, factors)
         runs = [] if chosen is None else [_run_summary(run, alpha) for run in chosen.runs]
-        more = {"learnt": learnt} if learnt else {}
-        print(json.dumps({**known, "alpha": alpha, "runs": runs, **more}, indent=2))
+        told: ProfileJson = {**known, "alpha": alpha, "runs": runs}
+        if learnt:
+            told["learnt"] = learnt
+        print(json.dumps(told, indent=2))
         return
     if chosen is not None:
         _show_profile(chosen, alpha, factors)
@@ -129,7 +133,8 @@ def import_file(
     replaced = [program.name for program in programs if program.name in known]
     added = [program.name for program in programs if program.name not in known]
     if as_json:
-        print(json.dumps({"added": added, "replaced": replaced}))
+        told: ImportedJson = {"added": added, "replaced": replaced}
+        print(json.dumps(told))
     else:
         print(f"{file}: {len(added)} programs added, {len(replaced)} replaced")
 
@@ -188,12 +193,12 @@ def _demand(run: "Run", alpha: float) -> tuple[int | None, float | None, float |
     return (None, None, None) if ways is None else (ways, run.kept_at(ways), run.bandwidth_at(ways))
 
 
-def _run_summary(run: "Run", alpha: float) -> dict[str, Any]:
+def _run_summary(run: "Run", alpha: float) -> "ProfiledRun":
     from slurm_sns.policies.spread_n_share.profile_reading import run_data
 
     ways, kept, bandwidth = _demand(run, alpha)
-    demand = {"ways": ways, "ipc_kept": kept, "bandwidth_gbps": bandwidth}
-    return {**run_data(run), "demand": demand}
+    demand: RunDemand = {"ways": ways, "ipc_kept": kept, "bandwidth_gbps": bandwidth}
+    return cast("ProfiledRun", {**run_data(run), "demand": demand})
 
 
 def _run_row(run: "Run", alpha: float) -> list[str]:

@@ -5,7 +5,6 @@ which answers with the profiles that it plans with. The output is the same eithe
 """
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +14,7 @@ from slurm_sns.errors import BadInput, Unreachable
 if TYPE_CHECKING:
     from slurm_sns.config import Config
     from slurm_sns.policies.profile import Program
+    from slurm_sns.scheduler.answers.answer_types import LearntValues, ProgramSummary
     from slurm_sns.scheduler.answers.profiles import KnownPrograms
     from slurm_sns.store.profiles import StoredProfiles
 
@@ -23,7 +23,7 @@ class Described(NamedTuple):
     """A program's profile, None while it is only being explored, and what is learnt of it by number of processes."""
 
     program: "Program | None"
-    learnt: Mapping[int, Mapping[str, Any]]
+    learnt: "dict[int, LearntValues]"
 
 
 class Loaded:
@@ -32,7 +32,7 @@ class Loaded:
     def __init__(self, known: "KnownPrograms", missing: str, factors: tuple[float, ...]) -> None:
         self._known, self._missing, self._factors = known, missing, factors
 
-    def summaries(self) -> list[dict[str, Any]]:
+    def summaries(self) -> "list[ProgramSummary]":
         """Every program with its classes, as scheduler.answers.profiles gives them."""
         from slurm_sns.scheduler.answers.profiles import Summaries
 
@@ -55,9 +55,9 @@ class SchedulerPrograms:
     def __init__(self, config: Path, hint: str = "") -> None:
         self._config, self._hint = config, hint
 
-    def summaries(self) -> list[dict[str, Any]]:
+    def summaries(self) -> "list[ProgramSummary]":
         """Every program with its classes."""
-        found: list[dict[str, Any]] = self._ask({})
+        found: list[ProgramSummary] = self._ask({})
         return found
 
     def described(self, name: str) -> Described:

@@ -38,6 +38,7 @@ def render(
     as_json: options.AsJson = False,
 ) -> int:
     """Write the configuration files for Slurm, systemd and the plugins. Files that are right already stay untouched."""
+    from slurm_sns.cli.json_types import RenderJson
     from slurm_sns.config import load
     from slurm_sns.render import files
     from slurm_sns.render.texts import texts
@@ -46,9 +47,13 @@ def render(
     changed = files.differing(directory, rendered) if check else files.write(directory, rendered)
     unchanged = sorted(set(rendered) - set(changed))
     if as_json:
-        print(
-            json.dumps({"directory": str(directory), "changed": changed, "unchanged": unchanged, "written": not check})
-        )
+        told: RenderJson = {
+            "directory": str(directory),
+            "changed": changed,
+            "unchanged": unchanged,
+            "written": not check,
+        }
+        print(json.dumps(told))
     else:
         for name in changed:
             print(f"{directory / name}: {'differs' if check else 'written'}")

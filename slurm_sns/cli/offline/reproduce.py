@@ -15,6 +15,7 @@ from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.sim.pages import FOLDERS, PACKAGE
 
 if TYPE_CHECKING:
+    from slurm_sns.cli.json_types import ReproductionJson
     from slurm_sns.sim.pages.claims import ClaimsFile
     from slurm_sns.sim.pages.running import Workers
 
@@ -105,7 +106,13 @@ def reproduce(
     verdicts = count_verdicts(claims)
     if as_json:
         took_s = round(time.perf_counter() - began, 1)
-        told = {"name": name, "seeds": seeds_of_page, "quick": quick, "verdicts": verdicts, "wall_s": took_s}
+        told: ReproductionJson = {
+            "name": name,
+            "seeds": seeds_of_page,
+            "quick": quick,
+            "verdicts": verdicts,
+            "wall_s": took_s,
+        }
         print(json.dumps(told))
     else:
         counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -19,6 +19,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.policies.registry import REGISTRY
 
 if TYPE_CHECKING:
+    from slurm_sns.sim.results.summary_types import SimulationSummary
     from slurm_sns.sim.runners import Runner
 
 #: A year.
@@ -123,7 +124,7 @@ def simulate(
         result = replay.run(report)
     wall_s = time.perf_counter() - began
 
-    summary = {
+    found = {
         "policy": asked.name,
         **replay.settings,
         "age_limit_s": asked.age_limit_s,
@@ -138,12 +139,13 @@ def simulate(
         "jobs_per_s": round(replay.jobs / max(wall_s, 1e-9), 1),
         "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),  # Linux counts KiB
     }
+    summary = cast("SimulationSummary", found)
     if out is not None:
         write_files(out, {**result.files, "summary.json": [json.dumps(summary, indent=2) + "\n"]})
     if as_json:
         print(json.dumps(summary, indent=2))
     else:
-        _print_table(summary)
+        _print_table(found)
 
 
 def _print_table(summary: dict[str, Any]) -> None:

@@ -25,6 +25,7 @@ from slurm_sns.node.agent.inbox import Asked, Inbox, Message, job_event
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings, Channel
 from slurm_sns.node.agent.presence import Presence
 from slurm_sns.node.agent.run_meters import points
+from slurm_sns.node.agent.shown_types import AgentJson, JobOnNode
 from slurm_sns.node.agent.state_file import Remembered
 from slurm_sns.wire.values import ActiveRuns, Change, JobThere, NodeFacts, NodeState
 
@@ -149,11 +150,11 @@ class Agent:
         troubles = (tree.trouble, ports.spool.trouble, ports.state.trouble)
         return NodeState(ports.clock.now(), self._facts, tuple(jobs), "; ".join(filter(None, troubles)))
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> AgentJson:
         """What `sns agent --show` shows, for JSON."""
         state, now_s = self.state(), self._ports.clock.steady()
         tasks, sums = self._in_force.tasks, self._in_force.measuring.sums()
-        jobs = []
+        jobs: list[JobOnNode] = []
         for there, run in zip(state.jobs, self._presence.here.runs, strict=True):
             job_id = run.run.job_id
             jobs.append(

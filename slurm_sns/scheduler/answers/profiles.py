@@ -6,7 +6,7 @@ imported profile is shown to admins, and to those users from whose runs it was l
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.profile import Program
@@ -15,6 +15,13 @@ from slurm_sns.policies.spread_n_share.evidence import Estimate, KnownEvidence, 
 from slurm_sns.policies.spread_n_share.learning import Key
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.policies.spread_n_share.profile_reading import data_of
+from slurm_sns.scheduler.answers.answer_types import (
+    EstimateValues,
+    LearntValues,
+    MeasuredScale,
+    ProgramClassValues,
+    ProgramSummary,
+)
 from slurm_sns.scheduler.learning.learner import serves
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState, Learnt
 from slurm_sns.submit.hints import is_program
@@ -45,7 +52,7 @@ class KnownPrograms:
             return list(self.programs)
         return sorted({*(self.programs if user_id is None else self._imported), *self._learnt_by(user_id)})
 
-    def learnt_of(self, name: str, user_id: int | None) -> dict[int, dict[str, Any]]:
+    def learnt_of(self, name: str, user_id: int | None) -> dict[int, LearntValues]:
         """What is learnt of this program, by number of processes; this user may see the program."""
         return {processes: self._data((name, processes), user_id) for processes in sorted(self._counts.get(name, ()))}
 
@@ -58,7 +65,7 @@ class KnownPrograms:
             if user_id in (None, run.user_id):
                 yield name
 
-    def _data(self, key: Key, user_id: int | None) -> dict[str, Any]:
+    def _data(self, key: Key, user_id: int | None) -> LearntValues:
         """What is learnt of one (program, processes).
 
         Of the exploring run of now, other users than its owner (`user_id`; None: an admin) get no job id.
@@ -81,7 +88,7 @@ class KnownPrograms:
             "re_measurement": None if known.renewal is None else _scales_data(known.renewal),
         }
 
-    def _source(self, key: Key, known: KnownEvidence) -> str | None:
+    def _source(self, key: Key, known: KnownEvidence) -> Literal["measured", "imported"] | None:
         """Which profile jobs run by: `measured`, `imported` or None."""
         imported = self._imported.get(key[0])
         if serves(known, imported) and known.profile() is not None:
@@ -89,7 +96,7 @@ class KnownPrograms:
         return "imported" if imported is not None and imported.at(key[1]) else None
 
 
-def _scales_data(scales: Scales) -> list[dict[str, Any]]:
+def _scales_data(scales: Scales) -> list[MeasuredScale]:
     return [
         {
             "scale": scale,
@@ -107,7 +114,7 @@ def _scales_data(scales: Scales) -> list[dict[str, Any]]:
     ]
 
 
-def _estimate_data(estimate: Estimate) -> dict[str, float] | None:
+def _estimate_data(estimate: Estimate) -> EstimateValues | None:
     """Count, mean and standard deviation; None if nothing was measured."""
     if not estimate.count:
         return None
@@ -124,9 +131,9 @@ def class_of(program: Program, processes: int, factors: Factors) -> Classificati
     return classify(program.at(processes), parameters, max_scale=program.max_scale)
 
 
-def summary(program: Program, factors: Factors) -> dict[str, Any]:
+def summary(program: Program, factors: Factors) -> ProgramSummary:
     """The program's class at each profiled number of processes, as JSON values."""
-    classes = []
+    classes: list[ProgramClassValues] = []
     for processes in program.process_counts:
         found = class_of(program, processes, factors)
         classes.append(
@@ -145,9 +152,9 @@ class Summaries:
 
     def __init__(self, factors: Factors) -> None:
         self._factors = factors
-        self._made: tuple[Mapping[str, Program], dict[str, dict[str, Any]]] = ({}, {})
+        self._made: tuple[Mapping[str, Program], dict[str, ProgramSummary]] = ({}, {})
 
-    def of(self, known: KnownPrograms, user_id: int | None = None) -> list[dict[str, Any]]:
+    def of(self, known: KnownPrograms, user_id: int | None = None) -> list[ProgramSummary]:
         """The summaries of the programs that this user may see (None: all), with what is learnt of them.
 
         Several threads may call this at once; at worst each makes them.
@@ -159,9 +166,9 @@ class Summaries:
         return [_with_learnt(summaries.get(name), known, name, user_id) for name in known.names(user_id)]
 
 
-def _with_learnt(made: dict[str, Any] | None, known: KnownPrograms, name: str, user_id: int | None) -> dict[str, Any]:
+def _with_learnt(made: ProgramSummary | None, known: KnownPrograms, name: str, user_id: int | None) -> ProgramSummary:
     """The program's summary; where something is learnt of it, with that."""
-    found = made or {"program": name, "source": "", "max_scale": None, "classes": []}
+    found: ProgramSummary = made or {"program": name, "source": "", "max_scale": None, "classes": []}
     learnt = known.learnt_of(name, user_id)
     return {**found, "learnt": learnt} if learnt else found
 

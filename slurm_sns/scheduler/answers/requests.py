@@ -9,12 +9,22 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Job, Node, Plan, Snapshot, Start, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.answers import pass_through
+from slurm_sns.scheduler.answers.answer_types import (
+    AgentsAndLearning,
+    DecisionLine,
+    ExplainAnswer,
+    ExplanationValues,
+    QueuedJobBase,
+    QueueRow,
+    StatusAnswer,
+    amounts,
+)
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
 from slurm_sns.scheduler.answers.view import RecentCycles, Redaction, View, agents_data, whys_unpartitioned
 from slurm_sns.scheduler.gate.arrays import listed
@@ -104,7 +114,7 @@ class Answers:
             case other:
                 raise BadInput(f"command {other!r} is unknown; valid: {', '.join(COMMANDS)}")
 
-    def _explain(self, view: View, asked: object, task: object, only_user: int | None) -> dict[str, Any]:
+    def _explain(self, view: View, asked: object, task: object, only_user: int | None) -> ExplainAnswer:
         named = _whole("job id", asked)
         job_id, label = named, str(named)
         if task is not None:
@@ -128,19 +138,23 @@ class Answers:
             snapshot, planned_id = self._decisions.snapshot_of(last_start.cycle_id), last_start.job_id
         redaction = _redaction(view, only_user)
         cycle = None if snapshot is None else self._cycle(snapshot, plan, planned_id)
-        return {
+        answer: ExplainAnswer = {
             "job_id": job_id,
             "label": label,
             "pass_through": None if job is None or _is_ours(view, job) else pass_through.reason(job, self._settings),
             "array": "" if job is None or job.array_id is None else _array(view, job),
             "job": None if job is None else _rows(view, [job], redaction)[0],
-            "decisions": [asdict(each) | {"reason": redaction.text(each.reason)} for each in decided],
+            "decisions": [
+                cast(DecisionLine, asdict(each) | {"reason": redaction.text(each.reason)}) for each in decided
+            ],
             "order": _order(view, self._settings) if waits else None,
             "considered": redaction.every_text(_considered(view, job_id, last_start)),
             "cycle": redaction.every_text(cycle),
             "unavailable": redaction.texts(view.situation.snapshot.unavailable),
-            **({} if view.agents is None or job is None else {"learning": redaction.text(_learning(view, job))}),
         }
+        if view.agents is not None and job is not None:
+            answer["learning"] = redaction.text(_learning(view, job))
+        return answer
 
     def _release(self, view: View, asked: object, task: object, only_user: int | None) -> dict[str, Any]:
         """Let the next cycle leave a job to Slurm, or all waiting tasks of an array, or one that has its own record."""
@@ -172,7 +186,7 @@ class Answers:
         unsplit = (job.id for job in array if job.is_array_record and task in listed(job.array_tasks))
         return next(unsplit, 0) or self._decisions.job_of_task(array_id, task) or 0
 
-    def _cycle(self, snapshot: Snapshot, plan: Plan, job_id: int) -> dict[str, Any] | None:
+    def _cycle(self, snapshot: Snapshot, plan: Plan, job_id: int) -> ExplanationValues | None:
         """An explanation of the cycle on that snapshot; None if the policy explains nothing.
 
         Only one is made at a time: for a cycle of the past, whose plan is not known any more, it costs as much as a
@@ -182,7 +196,7 @@ class Answers:
             raise SnsError("too many jobs are being explained; try again in a moment")
         try:
             explanation = self._policy.explain(snapshot, plan, job_id)
-            return None if explanation is None else explanation.as_json()
+            return None if explanation is None else cast(ExplanationValues, explanation.as_json())
         finally:
             self._explaining.release()
 
@@ -252,7 +266,7 @@ def _redaction(view: View, only_user: int | None) -> Redaction:
     return Redaction({job.id for job in known if job.user_id == only_user})
 
 
-def status(view: View, recent: RecentCycles, trouble: str, only_user: int | None, settings: Settings) -> dict[str, Any]:
+def status(view: View, recent: RecentCycles, trouble: str, only_user: int | None, settings: Settings) -> StatusAnswer:
     """The scheduler's state in numbers.
 
     With `only_user`, projects, differences and unreadable records are shown only as far as they are those of the
@@ -305,14 +319,14 @@ def status(view: View, recent: RecentCycles, trouble: str, only_user: int | None
             view, {f"job {number}": how for number, how in situation.differences.items()}, only_user
         ),
         "each_node": [
-            {"name": node.name, "capacity": node.capacity._asdict(), "free": node.free._asdict()} for node in nodes
+            {"name": node.name, "capacity": amounts(node.capacity), "free": amounts(node.free)} for node in nodes
         ],
-        "capacity": capacity._asdict(),
-        "free": free._asdict(),
+        "capacity": amounts(capacity),
+        "free": amounts(free),
         "chosen": plan.report.chosen,
         "matched": dict(plan.report.matched),
         "projects": {
-            name: {"share": project.share, "used": project.used._asdict()}
+            name: {"share": project.share, "used": amounts(project.used)}
             for name, project in situation.snapshot.projects.items()
             if only_user is None or name in accounts
         },
@@ -320,7 +334,7 @@ def status(view: View, recent: RecentCycles, trouble: str, only_user: int | None
     }
 
 
-def _agents(view: View, settings: Settings, redaction: Redaction) -> dict[str, Any]:
+def _agents(view: View, settings: Settings, redaction: Redaction) -> AgentsAndLearning:
     """What status says of agents and of learning; nothing where there are no agents."""
     if view.agents is None:
         return {}
@@ -354,7 +368,7 @@ def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict
     return {name: text for name, text in told.items() if name in own}
 
 
-def queue(view: View, only_user: int | None) -> list[dict[str, Any]]:
+def queue(view: View, only_user: int | None) -> list[QueueRow]:
     """Our jobs, waiting ones first, in the order in which a cycle plans them (`only_user` None: of all users)."""
     planned = {job.id: place for place, job in enumerate(view.situation.snapshot.waiting)}
     started = {start.job_id for start in view.plan.starts}
@@ -364,11 +378,12 @@ def queue(view: View, only_user: int | None) -> list[dict[str, Any]]:
     return _rows(view, jobs, _redaction(view, only_user))
 
 
-def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list[dict[str, Any]]:
+def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list[QueueRow]:
     """One row for each job, as it is after the cycle: the observation does not show yet what the cycle placed."""
     starts = {start.job_id: start for start in view.plan.starts}
     waiting = {job.id: (place, job) for place, job in enumerate(view.situation.snapshot.waiting, 1)}
-    jobs, rows, completing = list(jobs), [], completing_jobs(view.situation.observed)
+    jobs, completing = list(jobs), completing_jobs(view.situation.observed)
+    rows: list[QueueRow] = []
     shared = {} if view.agents is None else whys_unpartitioned(view.agents, jobs)
     for job in jobs:
         started = starts.get(job.id)
@@ -376,12 +391,16 @@ def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list
         alternative = started.alternative if started else planned.alternatives[0] if planned else None
         row = _row(view, job, started)
         ending = "" if started or planned is None else _waits_for(planned, view.situation.snapshot.nodes, completing)
-        row["reason"] = redaction.text("; ".join(filter(None, (row["reason"], ending, shared.get(job.id)))))
-        row["position"] = None if started else place
-        row["over_aged"] = planned is not None and planned.over_aged
-        demand = None if alternative is None else {"nodes": alternative.nodes, **alternative.demand._asdict()}
-        row["demand"] = demand
-        rows.append(row)
+        reason = redaction.text("; ".join(filter(None, (row["reason"], ending, shared.get(job.id)))))
+        rows.append(
+            {
+                **row,
+                "reason": reason,
+                "position": None if started else place,
+                "over_aged": planned is not None and planned.over_aged,
+                "demand": None if alternative is None else {"nodes": alternative.nodes, **amounts(alternative.demand)},
+            }
+        )
     return rows
 
 
@@ -400,7 +419,7 @@ def _waits_for(waiting: Job, nodes: Iterable[Node], completing: Mapping[str, int
     return ", ".join(told[:MOST_COMPLETING]) + (f" and {more} more" if more > 0 else "")
 
 
-def _row(view: View, job: ObservedJob, started: Start | None) -> dict[str, Any]:
+def _row(view: View, job: ObservedJob, started: Start | None) -> QueuedJobBase:
     nodes = started.nodes if started else (job.allocated or job.pinned_to)
     if view.mode == "enforce" or not _is_ours(view, job):
         state = Status.PLACED.value if started else _state(view, job)

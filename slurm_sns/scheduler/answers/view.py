@@ -15,6 +15,7 @@ from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
 from slurm_sns.model import Plan
 from slurm_sns.policies.profile import Program
+from slurm_sns.scheduler.answers.answer_types import ConnectedAgents
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.ports import Decisions
@@ -161,7 +162,7 @@ class Redaction:
 MOST_NAMED = 3
 
 
-def agents_data(states: Mapping[str, NodeState], wanted: Iterable[str]) -> dict[str, Any]:
+def agents_data(states: Mapping[str, NodeState], wanted: Iterable[str]) -> ConnectedAgents:
     """Which agents are connected, as JSON values; `wanted` are the names of the nodes that need one.
 
     `away` are those of them without one. By node, `troubles` says what keeps an agent from working, and

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
+from slurm_sns.sim.results.columns import FLUID_JOBS, JOBS, header
 from slurm_sns.sim.results.metrics import Column, Metrics, bounded_stretch, metrics_of
-from slurm_sns.sim.results.result_files import JOBS_HEADER, decimal, gigabytes
+from slurm_sns.sim.results.result_files import decimal, gigabytes
 from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-
-FLUID_JOBS_HEADER = f"{JOBS_HEADER.rstrip()},preemptions,migrations,stretch\n"
 
 
 def measure_fluid(run: TraceRun, node_arrays: NodeArrays) -> Metrics:
@@ -52,7 +51,7 @@ def units(node_arrays: NodeArrays, true_nodes: NodeArrays) -> tuple[float, float
 
 def fluid_job_lines(run: TraceRun, names: tuple[str, ...], unit: tuple[float, float]) -> Iterator[str]:
     """The lines of jobs.csv: the nodes of a job's tasks at its end, and what each task needs."""
-    yield FLUID_JOBS_HEADER
+    yield header(JOBS, FLUID_JOBS)
     trace = run.trace
     columns = (trace.identity, trace.submit_s, run.start_s, run.end_s, trace.cores, trace.memory)
     counts = (run.preemptions, run.migrations, _stretch(run))

@@ -18,13 +18,12 @@ import numpy as np
 
 from slurm_sns.policies.placement.node_arrays import CORES
 from slurm_sns.sim.replay.pool_replay import SAMPLE_S
+from slurm_sns.sim.results.columns import JOBS, POOL_JOBS, header
 from slurm_sns.sim.results.metrics import Metrics, inside, metrics_of
-from slurm_sns.sim.results.result_files import JOBS_HEADER, PART, gigabytes
+from slurm_sns.sim.results.result_files import PART, gigabytes
 from slurm_sns.sim.run import Integers, TraceRun
 from slurm_sns.sim.trace import Flags
 from slurm_sns.sim.traces.nodes_csv import TraceSite
-
-POOL_JOBS_HEADER = f"{JOBS_HEADER.rstrip()},pool,suspensions,suspended_s,restarts,wasted_s,wait_s\n"
 
 
 def period_metrics(
@@ -129,7 +128,7 @@ def pool_job_lines(site: TraceSite, run: TraceRun, begin: int = 0) -> Iterator[s
     `suspended_s` are over its life, `wasted_s` is the run time of its other attempts. Times are exact. The clock of the
     run is `begin` ticks behind that of the file.
     """
-    yield POOL_JOBS_HEADER
+    yield header(JOBS, POOL_JOBS)
     trace, ticks = run.trace, run.trace.ticks_per_s
     digits = len(str(ticks)) - 1
 

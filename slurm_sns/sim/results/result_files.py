@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Alternative
 from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.sim.results.columns import CYCLES, JOBS, header
 from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 
-JOBS_HEADER = "job_id,submit_s,start_s,end_s,nodes,cores,mem_gb,ways,bandwidth_gbps,scale\n"
-CYCLES_HEADER = "time_s,waiting,started,chosen,winners\n"
 #: How many jobs are converted to text at a time.
 PART = 1 << 16
 
@@ -39,8 +38,8 @@ def require_directory(directory: Path) -> None:
 def result_files(run: TraceRun, node_arrays: NodeArrays, *, spreads: bool = False) -> dict[str, Iterable[str]]:
     """The lines of jobs.csv and cycles.csv; `spreads`: the policy uses scale factors, so that they are written."""
     return {
-        "jobs.csv": chain([JOBS_HEADER], _job_lines(run, node_arrays.names, spreads=spreads)),
-        "cycles.csv": chain([CYCLES_HEADER], _cycle_lines(run)),
+        "jobs.csv": chain([header(JOBS)], _job_lines(run, node_arrays.names, spreads=spreads)),
+        "cycles.csv": chain([header(CYCLES)], _cycle_lines(run)),
     }
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 import yaml
+from json_output import read_of
 
 from slurm_sns.cli import main
 from slurm_sns.config.profiles_yaml import read_profiles
@@ -52,6 +53,8 @@ def sns(capsys, monkeypatch):
         with pytest.raises(SystemExit) as ended:
             main()
         printed = capsys.readouterr()
+        if "--json" in arguments and printed.out:
+            read_of(("profile", *arguments), printed.out)
         return ended.value.code, printed.out, printed.err
 
     return run

@@ -10,6 +10,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from json_output import read
 from typer.testing import CliRunner
 
 from slurm_sns.cli.app import app
@@ -37,7 +38,7 @@ def is_gone(group, seconds=30.0):
 def test_a_page_is_written_with_its_figures_and_tables(tmp_path):
     result = call("netbatch-examples", "--out", tmp_path / "page", "--json")
     assert result.exit_code == 0
-    assert json.loads(result.stdout)["verdicts"] == {"holds": 9, "does not hold": 0, "cannot tell": 0}
+    assert read("sns reproduce", result.stdout)["verdicts"] == {"holds": 9, "does not hold": 0, "cannot tell": 0}
     assert {path.name for path in (tmp_path / "page").iterdir()} >= {"README.md", "claims.csv", "figure-3.png"}
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from json_output import read
 
 from slurm_sns.cli import main
 
@@ -43,7 +44,7 @@ def simulate(*arguments) -> dict:
     done = sns("simulate", *arguments, "--json")
     assert done.returncode == 0, done.stderr.decode()
     assert done.stderr == b""
-    return json.loads(done.stdout)
+    return read("sns simulate", done.stdout)
 
 
 def shared_file(path: str) -> Path:

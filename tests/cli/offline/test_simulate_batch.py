@@ -1,9 +1,9 @@
 """`sns simulate` with fcfs and easy, as a user runs it."""
 
-import json
 import sys
 
 import pytest
+from json_output import read
 
 from slurm_sns.cli import main
 
@@ -32,7 +32,7 @@ def simulate(tmp_path, monkeypatch, capfdbinary):
         if ended.value.code:
             return ended.value.code, error.decode(), {}
         rows = [line.split(",") for line in (out / "jobs.csv").read_text().splitlines()[1:]]
-        return 0, json.loads(printed), {row[0]: row[2] for row in rows}
+        return 0, read("sns simulate", printed), {row[0]: row[2] for row in rows}
 
     return simulate
 

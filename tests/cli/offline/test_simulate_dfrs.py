@@ -1,9 +1,9 @@
 """`sns simulate` with DFRS's policies, as a user runs it."""
 
-import json
 from pathlib import Path
 
 import pytest
+from json_output import read
 from typer.testing import CliRunner
 
 from slurm_sns.cli.app import app
@@ -52,7 +52,7 @@ def test_a_pause_and_a_move_are_counted_and_cost_the_penalty(files, tmp_path):
 def test_the_summary_has_the_costs_and_no_cycles_file_is_written(files, tmp_path):
     out = tmp_path / "out"
     found = run(*files, "--policy", "dfrs-dynmcb8-per", "--period", "60", "--json", "--out", str(out))
-    summary = json.loads(found.stdout)
+    summary = read("sns simulate", found.stdout)
     assert summary["period_s"] == 60
     assert summary["penalty_s"] == 0
     assert summary["max_bounded_stretch"] >= summary["mean_bounded_stretch"] >= 1
@@ -61,7 +61,7 @@ def test_the_summary_has_the_costs_and_no_cycles_file_is_written(files, tmp_path
 
 def test_the_bandwidth_is_the_memory_that_is_paused_and_moved_over_the_makespan(files, tmp_path):
     out = tmp_path / "out"
-    summary = json.loads(run(*files, "--policy", "dfrs-greedy-pmtn", "--json", "--out", str(out)).stdout)
+    summary = read("sns simulate", run(*files, "--policy", "dfrs-greedy-pmtn", "--json", "--out", str(out)).stdout)
     makespan_s = max(float(row["end_s"]) for row in rows(out))
     # Job 1 is paused once: two tasks with 60 % of 8 GB.
     assert summary["preemption_gb_per_s"] == pytest.approx(2 * 0.6 * 8 / makespan_s)

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from json_output import read
 from typer.testing import CliRunner
 
 from slurm_sns.cli.app import app
@@ -42,7 +43,7 @@ def simulate(tmp_path: Path, runner):
         assert done.exit_code == 0, done.stderr
         header, *lines = (out / "jobs.csv").read_text().splitlines()
         rows = [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
-        return rows, json.loads(done.stdout)
+        return rows, read("sns simulate", done.stdout)
 
     return simulate
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from emulated_node import KEYS, NODE, Jobs
+from json_output import read
 from resctrl_emulator import mount
 from resctrl_emulator.clients import MountedClient
 
@@ -127,7 +128,7 @@ class Process:
         return self.jobs.start(job_id)
 
     def show(self) -> dict[str, object]:
-        return ask(self.socket, {"event": "show"}, "agent")
+        return read("sns agent", json.dumps(ask(self.socket, {"event": "show"}, "agent")))
 
     def group_with(self, process: int) -> str:
         groups = Groups(self.root)
@@ -297,7 +298,7 @@ def test_once_does_what_is_due_and_says_what_is_here(agent: Process) -> None:
     agent.jobs.start(2)
     environment = {**os.environ, "PYTHONPATH": mount.python_path()}
     done = subprocess.run(agent.command("--once"), env=environment, check=True, capture_output=True, text=True)
-    shown = json.loads(done.stdout)
+    shown = read("sns agent", done.stdout)
     assert {each["job"]: (each["ways"], each["why_shared"]) for each in shown["jobs"]} == {
         1: (18, ""),
         2: (0, "its prolog did not reach the agent"),

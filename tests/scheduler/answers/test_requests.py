@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 
+import json_output
 import numpy as np
 import pytest
 from fake_slurm import FakeSlurm, Site
@@ -80,7 +81,10 @@ def answers(of: View | None, recorded=None, asked=None) -> Answers:
 
 def ask(of: View | None, command: str, user: int = ADMIN, *, recorded=None, asked=None, **more):
     reply = answers(of, recorded, asked).answer({"command": command, **more}, user)
-    return json.loads(json.dumps(reply))
+    printed = {"status": "sns status", "queue": "sns queue", "explain": "sns explain"}.get(command)
+    if command == "profile" and "program" not in more:
+        printed = "sns profile list"
+    return json.loads(json.dumps(reply)) if printed is None else json_output.read(printed, json.dumps(reply))
 
 
 CROWD = (
