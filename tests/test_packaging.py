@@ -5,6 +5,7 @@ And its three installations, each in a fresh environment with what pip brings: a
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -30,19 +31,26 @@ pytestmark = pytest.mark.long
 
 
 def run(*command: object, **more: object) -> str:
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **more)
-    assert done.returncode == 0, done.stdout + done.stderr
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+    done = subprocess.run([str(word) for word in command], text=True, check=False, **streams)
+    assert done.returncode == 0, done.stdout + (done.stderr or "")
     return done.stdout
+
+
+def build(checkout: Path, target: Path) -> tuple[Path, str]:
+    """The wheel, and what was said while it was built."""
+    # pip fetches the build backend, unless it is here already.
+    offline = ["--no-build-isolation"] if find_spec("hatchling") else []
+    command = [sys.executable, "-m", "pip", "wheel", "-v", "--no-deps", *offline, "--wheel-dir", target, checkout]
+    # stderr has what the hook says.
+    said = run(*command, stderr=subprocess.STDOUT)
+    [built] = target.glob("slurm_sns-*.whl")
+    return built, said
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("wheel")
-    # pip fetches the build backend, unless it is here already.
-    offline = ["--no-build-isolation"] if find_spec("hatchling") else []
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", *offline, "--wheel-dir", target, CHECKOUT)
-    [built] = target.glob("slurm_sns-*.whl")
-    return built
+    return build(CHECKOUT, tmp_path_factory.mktemp("wheel"))[0]
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +126,29 @@ def test_it_installs_the_manual_where_man_and_the_shells_look(installed: Path) -
             assert (installed.parent / name).read_text(encoding="utf-8") == text
         else:  # typer writes it: another version of it may have built the wheel
             assert "_SNS_COMPLETE" in (installed.parent / name).read_text(encoding="utf-8")
+
+
+def test_it_carries_the_site_that_make_docs_has_made(tmp_path: Path) -> None:
+    checkout, pages = tmp_path / "checkout", {"index.html": "<p>site", "_static/furo.css": "p {}"}
+    for folder in ("slurm_sns", "conf", "plugins", "docs/science/sns_reproductions"):
+        shutil.copytree(CHECKOUT / folder, checkout / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
+        shutil.copy(CHECKOUT / name, checkout / name)
+    _, said = build(checkout, tmp_path / "without")
+    assert "without HTML documentation: there is no docs/_build/html; `make docs` makes it" in said
+
+    for name, text in pages.items():
+        path = checkout / "docs/_build/html" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (checkout / "docs/new.md").touch()
+    os.utime(checkout / "docs/_build/html/index.html", (0, 0))
+    built, said = build(checkout, tmp_path / "with")
+    assert "docs/_build/html is older than docs/new.md" in said
+    with zipfile.ZipFile(built) as archive:
+        place = "slurm_sns-0.1.0.data/data/share/doc/slurm-sns/html"
+        carried = {name.removeprefix(f"{place}/"): name for name in archive.namelist() if name.startswith(place)}
+        assert {name: archive.read(full).decode() for name, full in carried.items()} == pages
 
 
 def test_it_says_its_licence(wheel: Path) -> None:

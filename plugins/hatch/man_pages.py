@@ -1,4 +1,4 @@
-"""The wheel's man pages and shell completions, made from the command line when the wheel is built."""
+"""The wheel's man pages and shell completions, made when it is built, and the site that `make docs` has made."""
 
 import sys
 import tempfile
@@ -7,9 +7,12 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+#: Where `make docs` puts the site, and where the wheel has it, below the installation's prefix.
+SITE, INSTALLED_SITE = Path("docs/_build/html"), "share/doc/slurm-sns/html"
+
 
 class Manual(BuildHookInterface):  # type: ignore[type-arg,misc] # hatchling is installed only where a wheel is built
-    """Adds the pages and completions to the wheel, at their places below the installation's prefix."""
+    """Adds the pages, completions and the site to the wheel, at their places below the installation's prefix."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the files and add them to the build; an editable installation gets none."""
@@ -26,8 +29,21 @@ class Manual(BuildHookInterface):  # type: ignore[type-arg,misc] # hatchling is 
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             build_data["shared_data"][str(path)] = name
+        self._add_site(root, build_data)
 
     def finalize(self, _version: str, _build_data: dict[str, Any], _artifact_path: str) -> None:
         """Remove the written files."""
         if hasattr(self, "_folder"):
             self._folder.cleanup()
+
+    def _add_site(self, root: Path, build_data: dict[str, Any]) -> None:
+        """Add the site if it was made; Sphinx is not there where pip builds a wheel, so it is not made here."""
+        home = root / SITE / "index.html"
+        if not home.exists():
+            self.app.display_info(f"without HTML documentation: there is no {SITE}; `make docs` makes it")
+            return
+        build_data["shared_data"][str(home.parent)] = INSTALLED_SITE
+        made_s = home.stat().st_mtime
+        newer = [page for page in (root / "docs").rglob("*.md") if page.stat().st_mtime > made_s]
+        if newer:
+            self.app.display_warning(f"{SITE} is older than {newer[0].relative_to(root)}; `make docs` makes it again")
