@@ -57,7 +57,9 @@ test-clients: $(VENV)/.test ## client programs (snakemake, ReFrame, submitit, ..
 # -W: a warning is an error; -n: so is a reference to nothing; -E: also in a page that has not changed since. The reference is
 # made from the code while the site is built.
 docs: $(VENV)/.docs ## the documentation as HTML in docs/_build/html; installs Sphinx into .venv
-	@$(PYTHON) -m sphinx -q -E -W --keep-going -n -j 2 -d docs/_build/doctrees docs docs/_build/html
+	@PYTHONPATH=docs/_ext $(PYTHON) -m sns_docs.results_table
+	@FIRST="less than a minute" containers/timed.sh docs "making docs/_build/html" \
+		$(PYTHON) -m sphinx -q -E -W --keep-going -n -j 2 -d docs/_build/doctrees docs docs/_build/html
 	@echo "$(CURDIR)/docs/_build/html/index.html"
 
 lint: $(VENV)/.lint ## ruff, mypy, import-linter, and shellcheck where it is installed
@@ -108,8 +110,7 @@ $(VENV)/.test: pyproject.toml $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml $(VENV)/bin/python
-	@echo "== installing slurm_sns, Sphinx, MyST and the theme Furo into $(VENV)"
-	@$(PYTHON) -m pip install -q --disable-pip-version-check -e '.[docs]'
+	@FIRST="half a minute" containers/timed.sh docs-tools "installing Sphinx into $(VENV)" $(PIP_INSTALL) -e '.[docs]'
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml $(VENV)/.test

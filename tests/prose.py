@@ -52,7 +52,7 @@ def _goes_on(last: str, rest: str) -> bool:
     bare = last.lstrip(_OPENERS)
     is_small = rest.lstrip(_OPENERS)[:1].islower()
     word = bare.rstrip(_CLOSERS).lower()
-    if word in _ABBREVIATIONS or not re.search(rf"\w|{_CODE}", word):
+    if word in _ABBREVIATIONS or not re.search(rf"[\w%]|{_CODE}", word):
         return True
     return is_small and (word in _SOMETIMES or word.endswith("...") or ")" in last)
 

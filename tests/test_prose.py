@@ -22,6 +22,7 @@ from prose import sentences, words
         ("It waits. (See below.) It runs.", ["It waits.", "(See below.)", "It runs."]),
         ('He said "stop." Then it stopped.', ['He said "stop."', "Then it stopped."]),
         ("**Bold.** Plain.", ["Bold.", "Plain."]),
+        ("It gains 18 % (here 8 %). With more it does.", ["It gains 18 % (here 8 %).", "With more it does."]),
         ("Wait ... and see. A mark ! is no end.", ["Wait ... and see.", "A mark ! is no end."]),
         ("- one item\n- two. Three\n  goes on\n\n  more", ["one item", "two.", "Three goes on", "more"]),
         ("1. first\n2. second", ["first", "second"]),

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-import results_table
+from sns_docs import results_table
 
 
 def text():
@@ -12,7 +12,7 @@ def text():
 
 
 def test_the_table_is_what_the_pages_say():
-    assert results_table.updated(text()) == text(), "run `python docs/science/results_table.py`"
+    assert results_table.updated(text()) == text(), "run `make docs`"
 
 
 def test_wrong_counts_are_replaced_and_nothing_else_is():

@@ -13,11 +13,10 @@ import csv
 import re
 import sys
 from collections import Counter
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-PAGE = HERE / "index.md"
-RESULTS = HERE / "results"
+from sns_docs.places import RESULTS, ROOT
+
+PAGE = RESULTS.parent / "index.md"
 BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 #: The verdicts that have a column of their own, in the order of the columns.
 JUDGED = ("holds", "does not hold", "cannot tell")
@@ -56,4 +55,4 @@ def updated(text: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(updated(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    sys.stdout.write(f"{PAGE.relative_to(HERE.parents[1])} is written\n")
+    sys.stdout.write(f"{PAGE.relative_to(ROOT)} is written\n")
