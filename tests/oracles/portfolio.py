@@ -1,6 +1,7 @@
 """A portfolio that matches by the readable twin of the kernel: one cycle of each member, in plain Python."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -35,7 +36,8 @@ class PlainPortfolio(Portfolio):
     def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
         """The best member's schedule."""
         node_arrays, free = self._unshared(node_arrays, free)
-        competing = self.rules.competing(some_profiled=some_profiled(queue))
+        left_out = () if some_profiled(queue) else self.rules.only_for_profiled
+        competing = [member for member in self.rules.portfolio if member not in left_out]
         turns = [name for name in map(self.rules.portfolio.__getitem__, self._turns()) if name in competing]
         opening, records = CycleStart.of(node_arrays, free), PlainRecords(queue)
         members = self._run_plainly(opening, queue, turns, records)
@@ -95,7 +97,7 @@ class PlainRecords:
     """The records of plain cycles over the same queue, each written down while it runs."""
 
     def __init__(self, queue: WaitingQueue) -> None:
-        self.jobs = queue.all_jobs()
+        self.jobs = [*queue.over_aged, *chain.from_iterable(queue.by_project.values())]
         self._places = {job.id: at for at, job in enumerate(self.jobs)}
         self._choices: dict[Alternative, int] = {}
 

@@ -75,8 +75,3 @@ class Rules:
     def only_for_profiled(self) -> tuple[str, ...]:
         """The members that do not compete while no queued job has a profile: none if no other member were left."""
         return () if set(self.portfolio) <= set(self.for_profiled) else self.for_profiled
-
-    def competing(self, *, some_profiled: bool) -> list[str]:
-        """The members that compete in a cycle."""
-        left_out = () if some_profiled else self.only_for_profiled
-        return [member for member in self.portfolio if member not in left_out]

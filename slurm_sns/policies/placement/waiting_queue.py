@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from math import inf
 
 from slurm_sns.model import Job, Project, Seconds
@@ -46,10 +45,6 @@ class WaitingQueue:
     def withholds_since_s(self, limit_s: Seconds | None) -> Seconds:
         """When a job that has waited as long as the limit was submitted; None: no limit."""
         return -inf if limit_s is None else self.now_s - limit_s
-
-    def all_jobs(self) -> list[Job]:
-        """All jobs: the over-aged ones, then those of each project."""
-        return [*self.over_aged, *chain.from_iterable(self.by_project.values())]
 
     def __len__(self) -> int:
         return len(self.over_aged) + sum(map(len, self.by_project.values()))
