@@ -212,7 +212,7 @@ def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     """FCFS and EASY over any way of placing; of jobs with fluid needs each task has a node of its own.
 
     Raises:
-        BadInput: as in `matching`, an option needs another trace, or the nodes are larger than the kernel holds.
+        BadInput: as in `matching`, or an option needs another trace.
     """
     node_arrays = read_nodes(nodes)
     _require_no_pools(trace, asked)
