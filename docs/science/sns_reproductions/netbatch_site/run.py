@@ -17,7 +17,8 @@ import numpy as np
 
 from slurm_sns import constraints
 from slurm_sns.conf_text import read
-from slurm_sns.coverage.logs import EVENT, duration_s
+from slurm_sns.coverage.logs import EVENT
+from slurm_sns.coverage.sacct import duration_s
 from slurm_sns.coverage.sbatch_options import submission
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.combined.batch import placing
