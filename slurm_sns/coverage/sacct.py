@@ -22,6 +22,9 @@ COMMAND = (
     "JobID,JobIDRaw,User,Account,Partition,State,Submit,Start,ElapsedRaw,TimelimitRaw,NNodes,AllocCPUS,"
     "ReqMem,ReqTRES,AllocTRES,Priority,Constraints,Reservation,SubmitLine"
 )
+#: What makes the list of the nodes, or a short one.
+NODES = "scontrol -o show node"
+SINFO = "sinfo -N -o '%N|%c|%m|%z|%w|%f|%R'"
 #: Those that may stand between the columns.
 DELIMITERS = "\t|,;"
 #: TRES that are no gres: what a job always has, and what follows from it.

@@ -36,8 +36,9 @@ from slurm_sns.sim.results.pool_results import measure_pools, pool_job_lines, po
 from slurm_sns.sim.results.result_files import result_files
 from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.trace import SMALLEST_MEMORY_MB, TraceArrays
+from slurm_sns.sim.traces.cluster_nodes import read_cluster
 from slurm_sns.sim.traces.fluid_trace import has_tasks, on_whole_nodes, read_fluid
-from slurm_sns.sim.traces.nodes_csv import read_nodes, read_site
+from slurm_sns.sim.traces.nodes_csv import read_site
 from slurm_sns.sim.traces.pool_trace import has_pools, read_pool_trace
 from slurm_sns.sim.traces.program_trace import ProgramTrace, TraceReader
 from slurm_sns.sim.traces.read_trace import read_records
@@ -92,9 +93,9 @@ def matching(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     Raises:
         BadInput: a file cannot be read; the message names file, line and what would be valid.
     """
-    node_arrays = read_nodes(nodes)
+    node_arrays, places = read_cluster(nodes)
     _require_jobs_of_nodes(trace, asked)
-    records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit)
+    records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit, places=places)
 
     def run(report: ReportProgress) -> Result:
         return _result(_match(node_arrays, records, asked, report), node_arrays)
@@ -109,11 +110,11 @@ def programs(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     Raises:
         BadInput: as in `matching`.
     """
-    node_arrays = read_nodes(nodes)
+    node_arrays, places = read_cluster(nodes)
     _require_jobs_of_nodes(trace, asked)
     spreading, policy = _spreading_of(asked), _portfolio_of(asked)
     profiles = spreading.programs(node_arrays)
-    reader = TraceReader(node_arrays, asked.name, profiles, spreading.parameters)
+    reader = TraceReader(node_arrays, asked.name, profiles, spreading.parameters, places=places)
     spread = reader.read(trace, load_factor=load_factor, limit=limit)
     if spreading.learn is not None and not spread.profiled:
         raise BadInput(f"{trace}: no job has a profile to learn; valid for --learn: a CSV of programs in --profiles")
@@ -190,9 +191,9 @@ def by_plans(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     spreading = asked.spreading
     if spreading is not None and (spreading.profiles, spreading.learn, spreading.user_estimates) != (None, None, False):
         raise BadInput(f"--profiles and --user-estimates go with portfolios, fcfs and easy, not with {asked.name}")
-    node_arrays = read_nodes(nodes)
+    node_arrays, places = read_cluster(nodes)
     _require_jobs_of_nodes(trace, asked)
-    records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit)
+    records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit, places=places)
     policy = asked.policy
     assert policy is not None  # noqa: S101  its specification has a factory
 
@@ -214,7 +215,7 @@ def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     Raises:
         BadInput: as in `matching`, or an option needs another trace.
     """
-    node_arrays = read_nodes(nodes)
+    node_arrays, places = read_cluster(nodes)
     _require_no_pools(trace, asked)
     spreading, batch = _spreading_of(asked), asked.parameters_of(BatchParameters)
     algorithm = FCFS
@@ -232,6 +233,7 @@ def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
             spreading.programs(node_arrays),
             spreading.parameters,
             spreading.user_estimates,
+            places=places,
         )
         spread = reader.read(trace, load_factor=load_factor, limit=limit)
         records = spread.records
@@ -269,7 +271,7 @@ def _on_whole_nodes(
         BadInput: as in `in_order`, nodes have so little memory that they count as full, or no job is left.
     """
     if spreading.user_estimates:
-        raise BadInput(f"{trace}: a CSV has no time limits; valid with user estimates: SWF")
+        raise BadInput(f"{trace}: a CSV has no time limits; valid with user estimates: SWF, sacct")
     if spreading.profiles is not None:
         raise BadInput(f"{trace}: jobs have tasks and no programs; valid with --profiles: a CSV of programs")
     jobs, _ = read_fluid(trace, node_arrays, load_factor=load_factor, limit=limit)
@@ -288,11 +290,11 @@ def fluid(trace: str, nodes: str, asked: SimulationRequest, load_factor: float, 
     Raises:
         BadInput: as in `matching`.
     """
-    true_nodes = read_nodes(nodes)
+    true_nodes, places = read_cluster(nodes)
     _require_no_pools(trace, asked)
     policy = asked.policy
     assert isinstance(policy, Dfrs)  # noqa: S101  the specification names both
-    jobs, node_arrays = read_fluid(trace, true_nodes, load_factor=load_factor, limit=limit)
+    jobs, node_arrays = read_fluid(trace, true_nodes, load_factor=load_factor, limit=limit, places=places)
     unit = units(node_arrays, true_nodes)
     periodic = {"period_s": policy.period_s} if policy.algorithm.packs_periodically else {}
 

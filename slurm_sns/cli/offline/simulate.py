@@ -15,6 +15,8 @@ from slurm_sns.cli.installations import SIMULATE, needs
 from slurm_sns.cli.offline.requested import SpreadingOptions, default_intervals, requested, with_policy_options
 from slurm_sns.cli.options import AsJson
 from slurm_sns.cli.progress_bar import progress_bar
+from slurm_sns.coverage.sacct import COMMAND as ACCOUNTING
+from slurm_sns.coverage.sacct import NODES, SINFO
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.registry import REGISTRY
 
@@ -29,16 +31,25 @@ MOST_PENALTY_S = 31_536_000
 @with_policy_options(after="interval")
 def simulate(
     trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="SWF or CSV, plain or gzip; `-` reads SWF from standard input.")
+        str,
+        typer.Argument(
+            metavar="TRACE",
+            help="SWF, CSV, or a dump of a site's accounting, plain or gzip; `-` reads SWF or a dump from standard input. "
+            f"What makes a dump: {ACCOUNTING}",
+        ),
     ],
     *,
     nodes: Annotated[
-        Path,
+        Path | None,
         typer.Option(
-            help="CSV with the header name,cores,mem_gb, optionally ways,bandwidth_gbps,closids; rescheduling needs "
-            "pool, too."
+            help="CSV with the header name,cores,mem_gb, optionally ways,bandwidth_gbps,closids (rescheduling needs "
+            f"pool, too); or what `{NODES}` printed, or `{SINFO}`."
         ),
-    ],
+    ] = None,
+    slurm_conf: Annotated[
+        Path | None,
+        typer.Option(help="Instead of --nodes: the nodes, partitions and features of this slurm.conf."),
+    ] = None,
     policy: Annotated[str, typer.Option(help=f"{', '.join(REGISTRY)}, or the name of one heuristic.")],
     interval: Annotated[
         int | None, typer.Option(min=1, help="Seconds between cycles.", show_default=default_intervals())
@@ -69,7 +80,8 @@ def simulate(
         bool,
         typer.Option(
             "--user-estimates",
-            help="Jobs are expected to run until their time limits, which SWF has, not as long as they do (easy).",
+            help="Jobs are expected to run until their time limits, which SWF and sacct have, not as long as they do "
+            "(easy).",
         ),
     ] = False,
     age_limit: Annotated[
@@ -113,7 +125,7 @@ def simulate(
 
     began = time.perf_counter()
     read: Runner = named(asked.runner)
-    replay = read(trace, str(nodes), asked, load_factor, limit)
+    replay = read(trace, _file_of_nodes(nodes, slurm_conf), asked, load_factor, limit)
     if replay.unsorted:
         note = f"{replay.unsorted:,} jobs come after later ones; sorted by submit"
         print(f"sns: note: {trace}: {note}", file=sys.stderr)
@@ -146,6 +158,19 @@ def simulate(
         print(json.dumps(summary, indent=2))
     else:
         _print_table(found)
+
+
+def _file_of_nodes(nodes: Path | None, slurm_conf: Path | None) -> str:
+    """The file that lists the nodes; its content says in which form.
+
+    Raises:
+        BadInput: none or two are given, or the second is no slurm.conf.
+    """
+    from slurm_sns.sim.traces import cluster_nodes
+
+    if (nodes is None) == (slurm_conf is None):
+        raise BadInput("sns simulate needs the nodes: either --nodes FILE or --slurm-conf FILE")
+    return str(nodes) if slurm_conf is None else cluster_nodes.slurm_conf(str(slurm_conf))
 
 
 def _print_table(summary: dict[str, Any]) -> None:

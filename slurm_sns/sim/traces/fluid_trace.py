@@ -22,6 +22,7 @@ from slurm_sns.sim.trace import SHORTEST_RUN_S, Column, Integers, TraceArrays
 from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number
 from slurm_sns.sim.traces.files import TraceFile, header_of
 from slurm_sns.sim.traces.nodes_csv import MOST_NODES
+from slurm_sns.sim.traces.places import EVERYWHERE, Places
 from slurm_sns.sim.traces.read_trace import read_records
 
 #: A node's CPU and memory, where needs are fractions of a node: they are exact to six decimals.
@@ -50,7 +51,12 @@ CHECKS = (
 
 
 def read_fluid(
-    name: str, node_arrays: NodeArrays, *, load_factor: float = 1.0, limit: int | None = None
+    name: str,
+    node_arrays: NodeArrays,
+    *,
+    load_factor: float = 1.0,
+    limit: int | None = None,
+    places: Places = EVERYWHERE,
 ) -> tuple[TraceArrays, NodeArrays]:
     """The trace in the file `name` (`-`: SWF on standard input) for these nodes, and these in the units of its needs.
 
@@ -58,7 +64,10 @@ def read_fluid(
         BadInput: naming file, line and what would be valid.
     """
     if not has_tasks(name):
-        return _on_their_nodes(read_records(name, node_arrays, load_factor=load_factor, limit=limit)), node_arrays
+        records = read_records(name, node_arrays, load_factor=load_factor, limit=limit, places=places)
+        if records.allowed_nodes is not None:
+            raise BadInput(f"{name}: partitions or features allow jobs some nodes only; valid with dfrs-...: all nodes")
+        return _on_their_nodes(records), node_arrays
     if len(node_arrays.types) > 1:
         raise BadInput(f"{name}: needs are fractions of a node, but nodes differ; valid: nodes that are all alike")
     in_parts = NodeArrays(node_arrays.names, amounts([Resources(PARTS, PARTS)] * len(node_arrays.names)))

@@ -37,6 +37,7 @@ from slurm_sns.sim.trace import (
 from slurm_sns.sim.traces.columns import Columns, CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile, header_of
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, TraceSite
+from slurm_sns.sim.traces.sacct_trace import header_of_sacct
 from slurm_sns.sim.traces.swf import KB_PER_MIB, REQUESTED_TIME, data_lines, read_fields, usable_lines
 
 Integers = NDArray[np.integer]
@@ -86,6 +87,8 @@ def read_pool_trace(name: str, site: TraceSite, *, load_factor: float = 1.0, lim
         BadInput: naming file, line and what would be valid.
     """
     source = TraceFile.of(name)
+    if header_of_sacct(source):
+        raise BadInput(f"{name}: a dump of sacct has no pools; valid with rescheduling: CSV, SWF")
     jobs = (_of_csv if source.is_csv else _of_swf)(source, site, limit)
     fits, ticks_per_s = _fits(jobs, site), _unit(jobs)
     us_per_tick = MICROSECONDS // ticks_per_s

@@ -1,7 +1,7 @@
 """The jobs of a trace with the alternatives that a policy of Spread-n-Share's family gives them.
 
-In a CSV of programs the alternatives follow from each job's processes and its program's profile. In SWF no job has a
-profile: CS spreads the processes, the other policies keep the equal parts. In a CSV for matching the jobs keep their
+In a CSV of programs the alternatives follow from each job's processes and its program's profile. In SWF and
+of sacct no job has a profile: CS spreads the processes, the other policies keep the equal parts. In a CSV for matching the jobs keep their
 own geometry. Under CE all jobs run on empty nodes.
 
 The header of a CSV of programs is `job_id,submit_s,run_s,program,processes`, optionally `alpha`. `run_s` is the run
@@ -20,7 +20,7 @@ import numpy as np
 from slurm_sns.errors import BadInput, Infeasible
 from slurm_sns.model import Alternative
 from slurm_sns.policies.base import JobRequest, MakeAlternatives, Request
-from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.policies.placement.node_arrays import NodeArrays, fits_ever
 from slurm_sns.policies.placement.request import compact
 from slurm_sns.policies.profile import Program
 from slurm_sns.policies.registry import specification
@@ -31,6 +31,7 @@ from slurm_sns.sim.progress.authors_model import AuthorsModel, Runs, time_factor
 from slurm_sns.sim.trace import SMALLEST_MEMORY_MB, TOO_LARGE, Alternatives, Trace, TraceArrays
 from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile, header_of
+from slurm_sns.sim.traces.places import EVERYWHERE, Places
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.traces.trace_builder import of_kinds
 
@@ -90,7 +91,8 @@ class TraceReader:
     """Reads traces for one policy on one cluster.
 
     With `user_estimates` jobs are expected to run until the time limits that their owners asked for, otherwise as long
-    as they run under CE. `make_alternatives` replaces the policy's own way to make alternatives.
+    as they run under CE. `make_alternatives` replaces the policy's own way to make alternatives. `places` says where jobs
+    of sacct may run.
     """
 
     node_arrays: NodeArrays
@@ -99,6 +101,7 @@ class TraceReader:
     parameters: SpreadingParameters
     user_estimates: bool = False
     make_alternatives: MakeAlternatives | None = None
+    places: Places = EVERYWHERE
 
     def read(self, name: str, *, load_factor: float = 1.0, limit: int | None = None) -> ProgramTrace:
         """The trace in the file `name` (`-`: SWF on standard input).
@@ -109,13 +112,18 @@ class TraceReader:
         header = header_of(name)
         if "program" in header:
             if self.user_estimates:
-                raise BadInput(f"{name}: a CSV has no time limits; valid with user estimates: SWF")
+                raise BadInput(f"{name}: a CSV has no time limits; valid with user estimates: SWF, sacct")
             return self.of_programs(name, read_program_jobs(TraceFile.of(name), limit), load_factor=load_factor)
         records = read_records(
-            name, self.node_arrays, load_factor=load_factor, limit=limit, user_estimates=self.user_estimates
+            name,
+            self.node_arrays,
+            load_factor=load_factor,
+            limit=limit,
+            user_estimates=self.user_estimates,
+            places=self.places,
         )
-        is_swf = "job_id" not in header
-        spreads = is_swf and specification(self.policy).geometry is GeometryChoice.ANY_SCALE
+        is_log = "job_id" not in header
+        spreads = is_log and specification(self.policy).geometry is GeometryChoice.ANY_SCALE
         return self._without_programs(records, self._spread if spreads else self._own_geometry)
 
     def of_programs(self, name: str, lines: Iterable[ProgramJob], *, load_factor: float = 1.0) -> ProgramTrace:
@@ -183,9 +191,19 @@ class TraceReader:
     def _without_programs(
         self, records: TraceArrays, alternatives: Callable[[Alternative], Alternatives]
     ) -> ProgramTrace:
-        given = [alternatives(own) for (own,) in records.choices]
+        allowed = records.allowed_nodes or [None] * len(records.kinds)
+        given = [
+            self._that_fit(alternatives(own), own, nodes)
+            for (own,), nodes in zip(records.choices, allowed, strict=True)
+        ]
         run_s = dict(zip(records.identity.tolist(), records.run.astype(np.float64).tolist(), strict=True))
         return ProgramTrace(replace(records, given_choices=given), AuthorsModel(run_s, {}, self.parameters))
+
+    def _that_fit(self, alternatives: Alternatives, own: Alternative, allowed: frozenset[str] | None) -> Alternatives:
+        """Those that the allowed nodes can hold; if there are none the job keeps its geometry."""
+        if allowed is None:
+            return alternatives
+        return tuple(each for each in alternatives if fits_ever(self.node_arrays, each, allowed)) or (own,)
 
     def _own_geometry(self, own: Alternative) -> Alternatives:
         return self._make_alternatives(JobRequest(own), self.node_arrays.types).alternatives

@@ -1,4 +1,4 @@
-"""Read a trace for matching of either format: SWF or CSV, told apart by the header.
+"""Read a trace for matching of any format: SWF, CSV, or a dump of sacct, told apart by the header.
 
 The CSV's is `job_id,submit_s,run_s,cores,mem_gb`, optionally `nodes,project,heuristic`. With `nodes`, cores and memory
 are those on each of that many nodes. 1 GB is 1024 MiB, fractions of a MiB rounded up.
@@ -13,6 +13,8 @@ from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
+from slurm_sns.sim.traces.places import EVERYWHERE, Places
+from slurm_sns.sim.traces.sacct_trace import header_of_sacct, read_sacct
 from slurm_sns.sim.traces.swf import read_swf
 from slurm_sns.sim.traces.trace_builder import RecordBuilder
 
@@ -37,19 +39,25 @@ def read_records(
     load_factor: float = 1.0,
     limit: int | None = None,
     user_estimates: bool = False,
+    places: Places = EVERYWHERE,
 ) -> TraceArrays:
     """The trace in the file `name` (`-`: SWF on standard input) for these nodes, as arrays.
 
-    With `user_estimates` the time limits that the owners asked for are read, too.
+    With `user_estimates` the time limits that the owners asked for are read, too. `places` says where jobs of sacct may
+    run.
 
     Raises:
         BadInput: naming file, line and what would be valid.
     """
     source = TraceFile.of(name)
+    if header_of_sacct(source):
+        return read_sacct(
+            source, node_arrays, places, load_factor=load_factor, limit=limit, user_estimates=user_estimates
+        )
     if not source.is_csv:
         return read_swf(source, node_arrays, load_factor=load_factor, limit=limit, user_estimates=user_estimates)
     if user_estimates:
-        raise BadInput(f"{name}: a CSV has no time limits; valid with user estimates: SWF")
+        raise BadInput(f"{name}: a CSV has no time limits; valid with user estimates: SWF, sacct")
     return read_jobs(source, node_arrays, load_factor=load_factor, limit=limit)
 
 

@@ -1,9 +1,10 @@
 """The nodes of a site from its slurm.conf and its topology: what a simulation on the same nodes needs.
 
-Of a slurm.conf only the lines of NodeName and PartitionName are read, with their DEFAULT lines before them.
+Of a slurm.conf only the lines of NodeName, NodeSet and PartitionName are read, with their DEFAULT lines before them.
+Cores and memory that are set aside for Slurm (CoreSpecCount, MemSpecLimit) are no jobs'.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from slurm_sns.conf_text import Line, options
@@ -19,7 +20,10 @@ _names = NodeLists().names
 
 @dataclass(frozen=True, slots=True)
 class SiteNode:
-    """A node of slurm.conf: cores, MiB, its Weight, features, partitions, and whether it has gres."""
+    """A node as slurm.conf or scontrol shows it: what jobs may use of it, its Weight, partitions, whether it has gres.
+
+    Slurm may count the threads of a core, or the core, as CPUs.
+    """
 
     name: str
     cores: int
@@ -28,6 +32,7 @@ class SiteNode:
     features: frozenset[str]
     partitions: frozenset[str]
     has_gres: bool
+    cpus_per_core: int = 1
 
 
 def site_nodes(lines: Iterable[Line]) -> tuple[SiteNode, ...]:
@@ -38,7 +43,8 @@ def site_nodes(lines: Iterable[Line]) -> tuple[SiteNode, ...]:
     """
     nodes: dict[str, dict[str, str]] = {}
     partitions: list[tuple[str, str]] = []
-    defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
+    defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}, "nodeset": {}}
+    sets: dict[str, dict[str, str]] = {}
     for line in lines:
         kind = line.content.partition("=")[0].strip().lower()
         if kind not in defaults:
@@ -48,32 +54,59 @@ def site_nodes(lines: Iterable[Line]) -> tuple[SiteNode, ...]:
             defaults[kind] |= said
         elif kind == "nodename":
             nodes |= {name: {**defaults[kind], **said} for name in _names(said[kind])}
+        elif kind == "nodeset":
+            sets[said[kind]] = said
         else:
             partitions.append((said[kind], {**defaults[kind], **said}.get("nodes", "")))
     members: dict[str, list[str]] = {}
     for partition, text in partitions:
-        for name in nodes if text == "ALL" else _names(text):
+        for name in nodes if text.upper() == "ALL" else _members(text, sets, nodes):
             members.setdefault(name, []).append(partition)
-    return tuple(_node(name, said, members.get(name, ())) for name, said in nodes.items())
+    return tuple(site_node(name, said, members.get(name, ())) for name, said in nodes.items())
 
 
-def _node(name: str, said: dict[str, str], partitions: Sequence[str]) -> SiteNode:
+def _members(text: str, sets: Mapping[str, Mapping[str, str]], nodes: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """The nodes of a partition, which may name sets of nodes: by their names, or by a feature."""
+    found: list[str] = []
+    for name in _names(text):
+        if name not in sets:
+            found.append(name)
+            continue
+        found += _names(sets[name].get("nodes", ""))
+        if feature := sets[name].get("feature"):
+            found += [node for node, said in nodes.items() if feature in _features(said)]
+    return list(dict.fromkeys(found))
+
+
+def _features(said: Mapping[str, str]) -> list[str]:
+    return [*filter(None, said.get("features", said.get("feature", "")).split(","))]
+
+
+def site_node(name: str, said: Mapping[str, str], partitions: Iterable[str]) -> SiteNode:
+    """The node of these options of slurm.conf, with names in lower case.
+
+    Raises:
+        BadInput: a number of them cannot be read.
+    """
     try:
         sockets, per_socket = int(said.get("sockets", 1)), int(said.get("corespersocket", 1))
         threads = max(1, int(said.get("threadspercore", 1)))
         cores = sockets * per_socket if "sockets" in said else int(said.get("cpus", 1)) // threads
-        memory_mb, weight = int(said.get("realmemory", 1)), int(said.get("weight", 1))
+        cpus = int(said.get("cpus", cores * threads))
+        cores_for_jobs = cores - int(said.get("corespeccount", 0))
+        memory_mb = int(said.get("realmemory", 1)) - int(said.get("memspeclimit", 0))
+        weight = int(said.get("weight", 1))
     except ValueError as problem:
         raise BadInput(f"node {name}: {problem}; valid are whole numbers") from None
-    features = said.get("features", said.get("feature", ""))
     return SiteNode(
         name,
-        cores,
+        cores_for_jobs,
         memory_mb,
         weight,
-        frozenset(filter(None, features.split(","))),
+        frozenset(_features(said)),
         frozenset(partitions),
         bool(said.get("gres")),
+        max(1, cpus // max(1, cores)),
     )
 
 

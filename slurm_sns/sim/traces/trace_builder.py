@@ -5,7 +5,7 @@ Jobs that the nodes could never hold are left out. Times are rounded half up to 
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any
 
@@ -24,9 +24,11 @@ from slurm_sns.sim.trace import (
     TraceArrays,
     arrivals,
     counted,
-    no_column,
     no_job_left,
 )
+
+#: Odd numbers without a pattern, one for each column of a row.
+FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
 
 
 @dataclass
@@ -35,12 +37,15 @@ class RecordBuilder:
 
     node_arrays: NodeArrays
     load_factor: float
+    #: The sets of nodes that jobs may use, None for all; a reader may append further ones.
+    allowed_sets: list[frozenset[str] | None] = field(default_factory=lambda: [None])
 
     def __post_init__(self) -> None:
         """Start without jobs."""
         self.dropped: Counter[str] = Counter()
-        self._kinds: dict[Kind, int] = {}
-        self._parts: list[tuple[NDArray[Any], ...]] = []
+        #: A kind and the position of its nodes in `allowed_sets`.
+        self._kinds: dict[tuple[Kind, int], int] = {}
+        self._parts: list[dict[str, NDArray[Any]]] = []
         self._projects: dict[str, int] = {}
         self.jobs = 0
 
@@ -56,12 +61,16 @@ class RecordBuilder:
         project: Sequence[str] | None = None,
         heuristic: Sequence[str] | None = None,
         limit_s: Column | None = None,
+        priority: Integers | None = None,
+        allowed: Integers | None = None,
     ) -> None:
         """Add jobs with known times and sizes; those that the nodes could never hold are dropped.
 
-        `limit_s` is given for all parts of a trace or for none; a limit that is not above 0 is unknown.
+        `limit_s`, and `priority`, are given for all parts of a trace or for none; a limit that is not above 0 is
+        unknown. `allowed` are positions in `allowed_sets`; without it jobs may use all nodes.
         """
-        rows = np.stack([nodes, cores, np.maximum(memory_mb, SMALLEST_MEMORY_MB)], axis=1).astype(np.int64)
+        sets = np.zeros(len(nodes)) if allowed is None else allowed
+        rows = np.stack([nodes, cores, np.maximum(memory_mb, SMALLEST_MEMORY_MB), sets], axis=1).astype(np.int64)
         shapes, of_row = _distinct(rows)
         kept = self._possible(shapes)[of_row]
         self.jobs += len(kept)
@@ -70,64 +79,72 @@ class RecordBuilder:
             heuristic = list(compress(heuristic, kept))
         if project is not None:
             project = list(compress(project, kept))
-        self._parts.append(
-            (
-                identity[kept].astype(np.int64),
-                arrivals(submit_s[kept], self.load_factor),
-                _whole_seconds(run_s[kept]),
-                self._number(shapes, of_row[kept], heuristic),
-                self._project_numbers(project, int(np.count_nonzero(kept))),
-                *([] if limit_s is None else [np.where(limit_s[kept] > 0, _whole_seconds(limit_s[kept]), 0)]),
-            )
-        )
+        part = {
+            "identity": identity[kept].astype(np.int64),
+            "submit": arrivals(submit_s[kept], self.load_factor),
+            "run": _whole_seconds(run_s[kept]),
+            "kind": self._number(shapes, of_row[kept], heuristic),
+            "project": self._project_numbers(project, int(np.count_nonzero(kept))),
+        }
+        if limit_s is not None:
+            part["limit"] = np.where(limit_s[kept] > 0, _whole_seconds(limit_s[kept]), 0)
+        if priority is not None:
+            part["priority"] = priority[kept]
+        self._parts.append(part)
 
-    def records(self, name: str) -> TraceArrays:
-        """All jobs, by submit second.
+    def records(self, name: str, *, only_last: str = "") -> TraceArrays:
+        """All jobs, by submit second. Of those of one number only the last if `only_last` gives the others' reason.
 
         Raises:
             BadInput: no job is left.
         """
-        columns = [np.concatenate(parts) for parts in zip(*self._parts, strict=True)] if self._parts else []
-        dropped = counted(self.dropped)
-        if not columns or not len(columns[0]):
-            raise no_job_left(name, dropped)
+        columns = {each: np.concatenate([part[each] for part in self._parts]) for each in (self._parts or [{}])[0]}
         self._parts.clear()
+        if only_last and columns:
+            last = len(columns["identity"]) - 1 - np.unique(columns["identity"][::-1], return_index=True)[1]
+            self.dropped[only_last] += len(columns["identity"]) - len(last)
+            columns = {each: column[np.sort(last)] for each, column in columns.items()}
+        dropped = counted(self.dropped)
+        if not columns or not len(columns["identity"]):
+            raise no_job_left(name, dropped)
         names = sorted(self._projects) or [""]
         if len(names) > 1:
             by_name = {project: number for number, project in enumerate(names)}
-            columns[4] = np.array([by_name[project] for project in self._projects], dtype=np.int32)[columns[4]]
-        identity, submit, run, kind, project, *limit = columns
+            renamed = np.array([by_name[project] for project in self._projects], dtype=np.int32)
+            columns["project"] = renamed[columns["project"]]
+        of_kind = [self.allowed_sets[allowed] for _, allowed in self._kinds]
         return TraceArrays(
-            identity,
-            submit,
-            run,
-            limit=limit[0] if limit else no_column(),
+            **columns,
             dropped=dropped,
-            kind=kind,
-            kinds=list(self._kinds),
-            project=project,
+            kinds=[kind for kind, _ in self._kinds],
             projects=names,
+            allowed_nodes=None if all(allowed is None for allowed in of_kind) else of_kind,
         ).in_order()
 
     def _number(self, shapes: Integers, of_row: Integers, heuristic: Iterable[str] | None) -> NDArray[np.int32]:
         """The kind of each job, as its position; new kinds are appended."""
-        listed: list[tuple[int, int, int]] = [(int(n), int(c), int(m)) for n, c, m in shapes]
+        listed = shapes.tolist()
+
+        def number(shape: int, own: str) -> int:
+            nodes, cores, memory_mb, allowed = listed[shape]
+            return self._kinds.setdefault(((nodes, cores, memory_mb, own), allowed), len(self._kinds))
+
         if heuristic is not None:
-            pairs = zip(of_row.tolist(), heuristic, strict=True)
-            numbers = [self._kinds.setdefault((*listed[shape], own), len(self._kinds)) for shape, own in pairs]
+            numbers = [number(shape, own) for shape, own in zip(of_row.tolist(), heuristic, strict=True)]
             return np.array(numbers, dtype=np.int32)
         used = np.flatnonzero(np.bincount(of_row, minlength=len(listed)))
         kind = np.empty(len(listed), dtype=np.int32)
-        kind[used] = [self._kinds.setdefault((*listed[shape], ""), len(self._kinds)) for shape in used.tolist()]
+        kind[used] = [number(shape, "") for shape in used.tolist()]
         return kind[of_row]
 
     def _possible(self, shapes: Integers) -> NDArray[np.bool_]:
-        """Whether enough nodes are large enough for each shape when they are empty."""
-        sizes, counts = np.unique(self.node_arrays.capacity[[CORES, MEMORY]], axis=1, return_counts=True)
-        large = np.zeros(len(shapes), dtype=np.int64)
-        for (cores, memory_mb), count in zip(sizes.T.tolist(), counts.tolist(), strict=True):
-            large += count * ((shapes[:, 1] <= cores) & (shapes[:, 2] <= memory_mb))
-        possible: NDArray[np.bool_] = large >= shapes[:, 0]
+        """Whether enough allowed nodes are large enough for each shape when they are empty."""
+        possible = np.zeros(len(shapes), np.bool_)
+        for allowed in np.unique(shapes[:, 3]).tolist():
+            rows = shapes[:, 3] == allowed
+            mask = self.node_arrays.allows(self.allowed_sets[allowed])
+            nodes = self.node_arrays.capacity[[CORES, MEMORY]]
+            possible[rows] = _are_enough(nodes if mask is None else nodes[:, mask], shapes[rows])
         return possible
 
     def _project_numbers(self, project: Sequence[str] | None, count: int) -> NDArray[np.int32]:
@@ -183,10 +200,20 @@ def _whole_seconds(seconds: Column) -> Integers:
     return np.maximum(np.floor(seconds + 0.5), SHORTEST_RUN_S).astype(np.int64)
 
 
+def _are_enough(nodes: Integers, shapes: Integers) -> NDArray[np.bool_]:
+    """Whether enough of these nodes, shape (cores and memory, nodes), are large enough for each shape."""
+    sizes, counts = np.unique(nodes, axis=1, return_counts=True)
+    large = np.zeros(len(shapes), dtype=np.int64)
+    for (cores, memory_mb), count in zip(sizes.T.tolist(), counts.tolist(), strict=True):
+        large += count * ((shapes[:, 1] <= cores) & (shapes[:, 2] <= memory_mb))
+    enough: NDArray[np.bool_] = large >= shapes[:, 0]
+    return enough
+
+
 def _distinct(rows: Integers) -> tuple[Integers, Integers]:
     """The distinct rows, and for each row its index among them."""
     # One number for each row, by a hash: sorting 64-bit numbers takes a fifth of the time of sorting rows.
-    factors = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
+    factors = np.array(FACTORS, dtype=np.uint64)
     with np.errstate(over="ignore"):
         hashed = (rows.astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
     _, first, of_row = np.unique(hashed, return_index=True, return_inverse=True)

@@ -37,7 +37,7 @@ def test_lines_of_defaults_count_for_the_nodes_and_partitions_below_them(tmp_pat
         SiteNode("n1", 8, 1000, 60, fast, frozenset({"all", "one"}), has_gres=False),
         SiteNode("n2", 8, 1000, 60, fast, frozenset({"all"}), has_gres=False),
         SiteNode("g1", 8, 1000, 190, frozenset({"V100"}), frozenset({"all"}), has_gres=True),
-        SiteNode("t1", 8, 1000, 60, frozenset(), frozenset({"all"}), has_gres=False),
+        SiteNode("t1", 8, 1000, 60, frozenset(), frozenset({"all"}), has_gres=False, cpus_per_core=2),
     )
 
 
