@@ -1,7 +1,7 @@
 """What `sacct -P` prints: the header, and the words and units of its fields, as values.
 
-One reader for all that looks at accounting: `sns coverage`, traces of `sns simulate`, `sns pseudonyms`. It needs nothing
-but Python, because `sns coverage` runs where neither numpy nor pandas is.
+One reader for all that looks at accounting: `sns coverage`, traces of `sns simulate`, `sns pseudonyms`. It needs
+nothing but Python, because `sns coverage` runs where neither numpy nor pandas is.
 
 Memory: up to 20.11 ReqMem ends in `n` (on each node) or `c` (for each CPU). Since 21.08 it is the memory of ReqTRES,
 which the whole job asked for (src/sacct/print.c of both).
@@ -40,8 +40,8 @@ _THOUSANDS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 #: What `job_number` says of records that are no jobs of their own.
 STEP, TASK_RANGE, COMPONENT = -1, -2, -3
-#: The number of an array's task where only its JobID is known: the array's in the lower bits. Those of a federation have
-#: 32 of them.
+#: The number of an array's task where only its JobID is known: the array's in the lower bits. Those of a federation
+#: have 32 of them.
 _ARRAY_BITS = 32
 
 ENDED = frozenset(

@@ -46,7 +46,7 @@ from slurm_sns.sim.traces.read_trace import read_records
 #: Called from time to time with the number of jobs that have started (or were submitted, or have ended).
 ReportProgress = Callable[[int], None]
 
-#: A job that a heuristic places has its alternatives from this policy: its own geometry.
+#: A job that a heuristic partitions has its alternatives from this policy: its own geometry.
 MAX_JOBS = "max-jobs"
 #: Samples of a site with pools, one each minute: 19 years.
 MOST_SAMPLES = 10_000_000
@@ -93,9 +93,9 @@ def matching(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     Raises:
         BadInput: a file cannot be read; the message names file, line and what would be valid.
     """
-    node_arrays, places = read_cluster(nodes)
+    node_arrays, partitions = read_cluster(nodes)
     _require_jobs_of_nodes(trace, asked)
-    records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit, places=places)
+    records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit, partitions=partitions)
 
     def run(report: ReportProgress) -> Result:
         return _result(_match(node_arrays, records, asked, report), node_arrays)
@@ -110,11 +110,11 @@ def programs(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     Raises:
         BadInput: as in `matching`.
     """
-    node_arrays, places = read_cluster(nodes)
+    node_arrays, partitions = read_cluster(nodes)
     _require_jobs_of_nodes(trace, asked)
     spreading, policy = _spreading_of(asked), _portfolio_of(asked)
     profiles = spreading.programs(node_arrays)
-    reader = TraceReader(node_arrays, asked.name, profiles, spreading.parameters, places=places)
+    reader = TraceReader(node_arrays, asked.name, profiles, spreading.parameters, partitions=partitions)
     spread = reader.read(trace, load_factor=load_factor, limit=limit)
     if spreading.learn is not None and not spread.profiled:
         raise BadInput(f"{trace}: no job has a profile to learn; valid for --learn: a CSV of programs in --profiles")
@@ -191,9 +191,9 @@ def by_plans(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     spreading = asked.spreading
     if spreading is not None and (spreading.profiles, spreading.learn, spreading.user_estimates) != (None, None, False):
         raise BadInput(f"--profiles and --user-estimates go with portfolios, fcfs and easy, not with {asked.name}")
-    node_arrays, places = read_cluster(nodes)
+    node_arrays, partitions = read_cluster(nodes)
     _require_jobs_of_nodes(trace, asked)
-    records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit, places=places)
+    records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit, partitions=partitions)
     policy = asked.policy
     assert policy is not None  # noqa: S101  its specification has a factory
 
@@ -215,7 +215,7 @@ def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     Raises:
         BadInput: as in `matching`, or an option needs another trace.
     """
-    node_arrays, places = read_cluster(nodes)
+    node_arrays, partitions = read_cluster(nodes)
     _require_no_pools(trace, asked)
     spreading, batch = _spreading_of(asked), asked.parameters_of(BatchParameters)
     algorithm = FCFS
@@ -233,7 +233,7 @@ def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
             spreading.programs(node_arrays),
             spreading.parameters,
             spreading.user_estimates,
-            places=places,
+            partitions=partitions,
         )
         spread = reader.read(trace, load_factor=load_factor, limit=limit)
         records = spread.records
@@ -290,11 +290,11 @@ def fluid(trace: str, nodes: str, asked: SimulationRequest, load_factor: float, 
     Raises:
         BadInput: as in `matching`.
     """
-    true_nodes, places = read_cluster(nodes)
+    true_nodes, partitions = read_cluster(nodes)
     _require_no_pools(trace, asked)
     policy = asked.policy
     assert isinstance(policy, Dfrs)  # noqa: S101  the specification names both
-    jobs, node_arrays = read_fluid(trace, true_nodes, load_factor=load_factor, limit=limit, places=places)
+    jobs, node_arrays = read_fluid(trace, true_nodes, load_factor=load_factor, limit=limit, partitions=partitions)
     unit = units(node_arrays, true_nodes)
     periodic = {"period_s": policy.period_s} if policy.algorithm.packs_periodically else {}
 

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from slurm_sns.cli.options import AsJson
+from slurm_sns.coverage.sacct import COMMAND as ACCOUNTING
 from slurm_sns.errors import BadInput
 
 LogFile = Annotated[
     str,
     typer.Argument(
         metavar="LOG",
-        help="What `sacct -aPX --delimiter=$'\\t' -o JobID,User,Partition,State,ElapsedRaw,AllocCPUS,NNodes,ReqTRES,"
-        "Constraints,Reservation,SubmitLine` prints, or events of the Slurm simulator; also .gz, - for standard input.",
+        help=f"What `{ACCOUNTING}` prints, or events of the Slurm simulator; also .gz, - for standard input.",
     ),
 ]
 ConfigFile = Annotated[

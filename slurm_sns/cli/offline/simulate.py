@@ -34,8 +34,8 @@ def simulate(
         str,
         typer.Argument(
             metavar="TRACE",
-            help="SWF, CSV, or a dump of a site's accounting, plain or gzip; `-` reads SWF or a dump from standard input. "
-            f"What makes a dump: {ACCOUNTING}",
+            help="SWF, CSV, or a dump of a site's accounting, plain or gzip; `-` reads SWF or a dump from standard "
+            f"input. What makes a dump: {ACCOUNTING}",
         ),
     ],
     *,

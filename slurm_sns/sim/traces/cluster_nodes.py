@@ -1,7 +1,7 @@
 """The nodes of a cluster from whatever file an admin has: a CSV, a slurm.conf, or what scontrol or sinfo prints.
 
-They are told apart by their content. Of Slurm's files and answers all nodes count, in whatever state they are, but those
-that are FUTURE: a trace was recorded in other states.
+They are told apart by their content. Of Slurm's files and answers all nodes count, in whatever state they are, but
+those that are FUTURE: a trace was recorded in other states.
 """
 
 import re
@@ -15,8 +15,8 @@ from slurm_sns.node_lists import NodeLists
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.traces.files import STANDARD_INPUT, TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, MOST_CORES, MOST_GB, MOST_NODES, NODE_NAME, read_nodes
-from slurm_sns.sim.traces.places import EVERYWHERE, Places
-from slurm_sns.sim.traces.slurm_conf import SiteNode, node_arrays, site_node, site_nodes
+from slurm_sns.sim.traces.site_partitions import EVERYWHERE, SitePartitions
+from slurm_sns.sim.traces.slurm_conf import FUTURE, SiteNode, node_arrays, site_node, site_nodes
 
 #: Only `scontrol show node` says so.
 _SCONTROL = re.compile(r"\bCPUTot=")
@@ -34,7 +34,7 @@ _OPTIONS_OF_SCONTROL = {"cputot": "cpus", "availablefeatures": "features"}
 _NOTHING = ("(null)", "N/A", "")
 
 
-def read_cluster(name: str) -> tuple[NodeArrays, Places]:
+def read_cluster(name: str) -> tuple[NodeArrays, SitePartitions]:
     """The nodes that the file lists, and where its partitions and features let jobs run.
 
     Raises:
@@ -43,7 +43,7 @@ def read_cluster(name: str) -> tuple[NodeArrays, Places]:
     nodes = site_nodes_in(name)
     if nodes is None:
         return read_nodes(name), EVERYWHERE
-    return node_arrays(nodes), Places(nodes)
+    return node_arrays(nodes), SitePartitions(nodes)
 
 
 def site_nodes_in(name: str) -> tuple[SiteNode, ...] | None:
@@ -85,7 +85,7 @@ def _of_scontrol(text: str) -> Iterator[SiteNode]:
     begins = [found.start() for found in _RECORD.finditer(text)]
     for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
         said = {option.lower(): value for option, value in reversed(_OPTION.findall(text[begin:end]))}
-        if "FUTURE" in said.get("state", ""):
+        if FUTURE in said.get("state", ""):
             continue
         known = {_OPTIONS_OF_SCONTROL.get(option, option): value for option, value in said.items()}
         partitions = known.get("partitions", "").split(",")

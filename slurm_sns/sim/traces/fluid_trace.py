@@ -22,8 +22,8 @@ from slurm_sns.sim.trace import SHORTEST_RUN_S, Column, Integers, TraceArrays
 from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number
 from slurm_sns.sim.traces.files import TraceFile, header_of
 from slurm_sns.sim.traces.nodes_csv import MOST_NODES
-from slurm_sns.sim.traces.places import EVERYWHERE, Places
 from slurm_sns.sim.traces.read_trace import read_records
+from slurm_sns.sim.traces.site_partitions import EVERYWHERE, SitePartitions
 
 #: A node's CPU and memory, where needs are fractions of a node: they are exact to six decimals.
 PARTS = 1_000_000
@@ -56,7 +56,7 @@ def read_fluid(
     *,
     load_factor: float = 1.0,
     limit: int | None = None,
-    places: Places = EVERYWHERE,
+    partitions: SitePartitions = EVERYWHERE,
 ) -> tuple[TraceArrays, NodeArrays]:
     """The trace in the file `name` (`-`: SWF on standard input) for these nodes, and these in the units of its needs.
 
@@ -64,7 +64,7 @@ def read_fluid(
         BadInput: naming file, line and what would be valid.
     """
     if not has_tasks(name):
-        records = read_records(name, node_arrays, load_factor=load_factor, limit=limit, places=places)
+        records = read_records(name, node_arrays, load_factor=load_factor, limit=limit, partitions=partitions)
         if records.allowed_nodes is not None:
             raise BadInput(f"{name}: partitions or features allow jobs some nodes only; valid with dfrs-...: all nodes")
         return _on_their_nodes(records), node_arrays

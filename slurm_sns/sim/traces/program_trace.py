@@ -1,8 +1,8 @@
 """The jobs of a trace with the alternatives that a policy of Spread-n-Share's family gives them.
 
-In a CSV of programs the alternatives follow from each job's processes and its program's profile. In SWF and
-of sacct no job has a profile: CS spreads the processes, the other policies keep the equal parts. In a CSV for matching the jobs keep their
-own geometry. Under CE all jobs run on empty nodes.
+In a CSV of programs the alternatives follow from each job's processes and its program's profile. In SWF and a dump of
+sacct no job has a profile: CS spreads the processes, the other policies keep the equal parts. In a CSV for matching the
+jobs keep their own geometry. Under CE all jobs run on empty nodes.
 
 The header of a CSV of programs is `job_id,submit_s,run_s,program,processes`, optionally `alpha`. `run_s` is the run
 time under CE. A job whose program is not among the profiles is a job without profile.
@@ -31,8 +31,8 @@ from slurm_sns.sim.progress.authors_model import AuthorsModel, Runs, time_factor
 from slurm_sns.sim.trace import SMALLEST_MEMORY_MB, TOO_LARGE, Alternatives, Trace, TraceArrays
 from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile, header_of
-from slurm_sns.sim.traces.places import EVERYWHERE, Places
 from slurm_sns.sim.traces.read_trace import read_records
+from slurm_sns.sim.traces.site_partitions import EVERYWHERE, SitePartitions
 from slurm_sns.sim.traces.trace_builder import of_kinds
 
 #: As in --sns-program and in files of profiles.
@@ -91,8 +91,8 @@ class TraceReader:
     """Reads traces for one policy on one cluster.
 
     With `user_estimates` jobs are expected to run until the time limits that their owners asked for, otherwise as long
-    as they run under CE. `make_alternatives` replaces the policy's own way to make alternatives. `places` says where jobs
-    of sacct may run.
+    as they run under CE. `make_alternatives` replaces the policy's own way to make alternatives. `partitions` says
+    where jobs of sacct may run.
     """
 
     node_arrays: NodeArrays
@@ -101,7 +101,7 @@ class TraceReader:
     parameters: SpreadingParameters
     user_estimates: bool = False
     make_alternatives: MakeAlternatives | None = None
-    places: Places = EVERYWHERE
+    partitions: SitePartitions = EVERYWHERE
 
     def read(self, name: str, *, load_factor: float = 1.0, limit: int | None = None) -> ProgramTrace:
         """The trace in the file `name` (`-`: SWF on standard input).
@@ -120,7 +120,7 @@ class TraceReader:
             load_factor=load_factor,
             limit=limit,
             user_estimates=self.user_estimates,
-            places=self.places,
+            partitions=self.partitions,
         )
         is_log = "job_id" not in header
         spreads = is_log and specification(self.policy).geometry is GeometryChoice.ANY_SCALE

@@ -13,8 +13,8 @@ from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-from slurm_sns.sim.traces.places import EVERYWHERE, Places
 from slurm_sns.sim.traces.sacct_trace import header_of_sacct, read_sacct
+from slurm_sns.sim.traces.site_partitions import EVERYWHERE, SitePartitions
 from slurm_sns.sim.traces.swf import read_swf
 from slurm_sns.sim.traces.trace_builder import RecordBuilder
 
@@ -39,12 +39,12 @@ def read_records(
     load_factor: float = 1.0,
     limit: int | None = None,
     user_estimates: bool = False,
-    places: Places = EVERYWHERE,
+    partitions: SitePartitions = EVERYWHERE,
 ) -> TraceArrays:
     """The trace in the file `name` (`-`: SWF on standard input) for these nodes, as arrays.
 
-    With `user_estimates` the time limits that the owners asked for are read, too. `places` says where jobs of sacct may
-    run.
+    With `user_estimates` the time limits that the owners asked for are read, too. `partitions` says where jobs of sacct
+    may run.
 
     Raises:
         BadInput: naming file, line and what would be valid.
@@ -52,7 +52,7 @@ def read_records(
     source = TraceFile.of(name)
     if header_of_sacct(source):
         return read_sacct(
-            source, node_arrays, places, load_factor=load_factor, limit=limit, user_estimates=user_estimates
+            source, node_arrays, partitions, load_factor=load_factor, limit=limit, user_estimates=user_estimates
         )
     if not source.is_csv:
         return read_swf(source, node_arrays, load_factor=load_factor, limit=limit, user_estimates=user_estimates)

@@ -25,7 +25,7 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.trace import Column, Flags, Integers, TraceArrays, arrivals
 from slurm_sns.sim.traces.columns import LARGEST, NotPlain, plain_table
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.places import EVERYWHERE, Nowhere, Places
+from slurm_sns.sim.traces.site_partitions import EVERYWHERE, Nowhere, SitePartitions
 from slurm_sns.sim.traces.trace_builder import RecordBuilder
 
 _NODES = ("AllocNodes", "NNodes", "ReqNodes")
@@ -49,6 +49,8 @@ READ |= {"Start", "Partition", "Constraints", "Account", "Priority", *_LIMITS}
 
 #: The states as numbers.
 _ENDED, _CANCELLED, _NOT_ENDED = range(3)
+#: The set of nodes of a job that has none here.
+_NOWHERE = -1
 EARLIER_RUN = "earlier run of a requeued job"
 WRONG_FIELDS = "line with another number of fields than the header"
 #: More `|` than a line of any other format has.
@@ -67,14 +69,16 @@ def header_of_sacct(source: TraceFile) -> sacct.SacctHeader | None:
     if line.split()[:1] in (["JobID"], ["JobIDRaw"]):
         raise BadInput(f"{source.name}: sacct printed a table, or one column; valid with -P: {sacct.COMMAND}")
     if line.count("|") >= _MANY and not line.startswith(";"):
-        raise BadInput(f"{source.name}: line 1 names no JobID; valid is a dump of sacct with its header: {sacct.COMMAND}")
+        raise BadInput(
+            f"{source.name}: line 1 names no JobID; valid is a dump of sacct with its header: {sacct.COMMAND}"
+        )
     return None
 
 
 def read_sacct(
     source: TraceFile,
     node_arrays: NodeArrays,
-    places: Places = EVERYWHERE,
+    partitions: SitePartitions = EVERYWHERE,
     *,
     load_factor: float = 1.0,
     limit: int | None = None,
@@ -87,7 +91,7 @@ def read_sacct(
     Raises:
         BadInput: it lacks columns, or no job is left.
     """
-    reader = SacctReader(source, places, user_estimates=user_estimates)
+    reader = SacctReader(source, partitions, user_estimates=user_estimates)
     builder = RecordBuilder(node_arrays, 1.0, reader.allowed_sets)
     left = limit
     for data in source.parts():
@@ -105,7 +109,7 @@ def read_sacct(
 class SacctReader:
     """Reads the parts of one dump, the first one first. `dropped` counts the lines that were left out, by reason."""
 
-    def __init__(self, source: TraceFile, places: Places, *, user_estimates: bool = False) -> None:
+    def __init__(self, source: TraceFile, partitions: SitePartitions, *, user_estimates: bool = False) -> None:
         """Only the header is read."""
         header = header_of_sacct(source)
         assert header is not None  # noqa: S101  the caller has found that the file is one
@@ -115,7 +119,7 @@ class SacctReader:
             raise BadInput(f"{source.name}: sacct was not asked for {', '.join(missing)}; try: {sacct.COMMAND}")
         self._name, self._delimiter, self._user_estimates = source.name, header.delimiter, user_estimates
         self._names: tuple[str, ...] = ()
-        self._places = places
+        self._partitions = partitions
         self._sets: dict[frozenset[str] | None, int] = {None: 0}
         self.allowed_sets: list[frozenset[str] | None] = [None]
         self.dropped: dict[str, int] = {}
@@ -217,21 +221,23 @@ class SacctReader:
         partitions, constraints = (part.factorized(column) for column in ("Partition", "Constraints"))
         pairs = partitions[0] * len(constraints[1]) + constraints[0]
         different, of_job = np.unique(pairs, return_inverse=True)
-        cpus_per_core, allowed = np.ones(len(different)), np.zeros(len(different), np.int64)
+        cpus_per_core, allowed = np.ones(len(different)), np.full(len(different), _NOWHERE)
+        jobs = np.bincount(of_job[left], minlength=len(different)).tolist()
         for at, pair in enumerate(different.tolist()):
+            if not jobs[at]:
+                continue
             partition, constraint = divmod(pair, len(constraints[1]))
             words = [sacct.said({"": each}, "") for each in (partitions[1][partition], constraints[1][constraint])]
             try:
-                nodes, cpus_per_core[at] = self._places.allowed(*words)
+                nodes, cpus_per_core[at] = self._partitions.allowed(*words)
             except Nowhere as reason:
-                nobody = left & (of_job == at)
-                self._drop(str(reason), int(np.count_nonzero(nobody)))
-                left &= ~nobody
+                self._drop(str(reason), jobs[at])
                 continue
             if nodes not in self._sets:
                 self._sets[nodes] = len(self.allowed_sets)
                 self.allowed_sets.append(nodes)
             allowed[at] = self._sets[nodes]
+        left &= allowed[of_job] != _NOWHERE
         return cpus_per_core[of_job], allowed[of_job]
 
     def _drop(self, reason: str, count: int) -> None:
@@ -343,7 +349,8 @@ def _is_known(column: Column, least: float) -> Flags:
 
 
 def _any_is(columns: Sequence[Column], value: int) -> Flags:
-    return np.logical_or.reduce([column == value for column in columns])
+    found: Flags = np.logical_or.reduce([column == value for column in columns])
+    return found
 
 
 def _lines(data: bytes) -> Iterator[bytes]:

@@ -15,6 +15,8 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.topology import FLAT, Topology
 
 DEFAULT = "DEFAULT"
+#: The state of nodes that are not there yet.
+FUTURE = "FUTURE"
 _names = NodeLists().names
 
 
@@ -62,7 +64,8 @@ def site_nodes(lines: Iterable[Line]) -> tuple[SiteNode, ...]:
     for partition, text in partitions:
         for name in nodes if text.upper() == "ALL" else _members(text, sets, nodes):
             members.setdefault(name, []).append(partition)
-    return tuple(site_node(name, said, members.get(name, ())) for name, said in nodes.items())
+    there = {name: said for name, said in nodes.items() if said.get("state", "").upper() != FUTURE}
+    return tuple(site_node(name, said, members.get(name, ())) for name, said in there.items())
 
 
 def _members(text: str, sets: Mapping[str, Mapping[str, str]], nodes: Mapping[str, Mapping[str, str]]) -> list[str]:

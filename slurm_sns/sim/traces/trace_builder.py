@@ -98,7 +98,9 @@ class RecordBuilder:
         Raises:
             BadInput: no job is left.
         """
-        columns = {each: np.concatenate([part[each] for part in self._parts]) for each in (self._parts or [{}])[0]}
+        columns: dict[str, Any] = {
+            each: np.concatenate([part[each] for part in self._parts]) for each in next(iter(self._parts), ())
+        }
         self._parts.clear()
         if only_last and columns:
             last = len(columns["identity"]) - 1 - np.unique(columns["identity"][::-1], return_index=True)[1]

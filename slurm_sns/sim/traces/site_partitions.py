@@ -14,7 +14,7 @@ class Nowhere(Exception):
 
 
 @dataclass(frozen=True)
-class Places:
+class SitePartitions:
     """The nodes of a site with their partitions and features; without nodes every job may run everywhere."""
 
     nodes: Sequence[SiteNode] = ()
@@ -54,4 +54,4 @@ class Places:
 
 
 #: For nodes of which nothing but their size is known.
-EVERYWHERE = Places()
+EVERYWHERE = SitePartitions()
