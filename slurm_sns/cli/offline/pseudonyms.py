@@ -35,7 +35,7 @@ def pseudonyms(
     given = Pseudonyms()
     texts = {}
     if nodes is not None:
-        listed = site_nodes_in(str(nodes))
+        listed = site_nodes_in(TraceFile.of(str(nodes)))
         if listed is None:
             raise BadInput(f"{nodes}: no slurm.conf, and not what scontrol or sinfo prints; try: {NODES}")
         texts["nodes.txt"] = given.nodes(listed)

@@ -14,7 +14,7 @@ from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.node_lists import NodeLists
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.traces.files import STANDARD_INPUT, TraceFile
-from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, MOST_CORES, MOST_GB, MOST_NODES, NODE_NAME, read_nodes
+from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, MOST_CORES, MOST_GB, MOST_NODES, NODE_NAME, nodes_in
 from slurm_sns.sim.traces.site_partitions import EVERYWHERE, SitePartitions
 from slurm_sns.sim.traces.slurm_conf import FUTURE, SiteNode, node_arrays, site_node, site_nodes
 
@@ -40,19 +40,20 @@ def read_cluster(name: str) -> tuple[NodeArrays, SitePartitions]:
     Raises:
         BadInput: naming the line or the node, and what would be valid.
     """
-    nodes = site_nodes_in(name)
+    source = TraceFile.of(name)
+    nodes = site_nodes_in(source)
     if nodes is None:
-        return read_nodes(name), EVERYWHERE
+        return nodes_in(source), EVERYWHERE
     return node_arrays(nodes), SitePartitions(nodes)
 
 
-def site_nodes_in(name: str) -> tuple[SiteNode, ...] | None:
+def site_nodes_in(source: TraceFile) -> tuple[SiteNode, ...] | None:
     """The nodes of a slurm.conf, or of what scontrol or sinfo printed; None if the file is none of them.
 
     Raises:
         BadInput: it is one, and cannot be read.
     """
-    text = TraceFile.of(name).text()
+    name, text = source.name, source.text()
     try:
         if _SCONTROL.search(text):
             return _checked(name, _of_scontrol(text))

@@ -65,7 +65,12 @@ def read_nodes(name: str) -> NodeArrays:
     Raises:
         BadInput: naming the line and what would be valid.
     """
-    reader = CsvReader(TraceFile.of(name), HEADER, (*CHECKS, Text("pool", empty=True)))
+    return nodes_in(TraceFile.of(name))
+
+
+def nodes_in(source: TraceFile) -> NodeArrays:
+    """The same for a file that has been read. Raises as `read_nodes`."""
+    reader = CsvReader(source, HEADER, (*CHECKS, Text("pool", empty=True)))
     return _nodes(reader, reader.table())
 
 

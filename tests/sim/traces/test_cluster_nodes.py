@@ -1,9 +1,12 @@
 """Nodes from a CSV, a slurm.conf, scontrol or sinfo: told apart by what is in the file."""
 
+import io
+
 import pytest
 
 from slurm_sns.errors import BadInput
 from slurm_sns.sim.traces.cluster_nodes import read_cluster, site_nodes_in, slurm_conf
+from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.site_partitions import EVERYWHERE
 from slurm_sns.sim.traces.slurm_conf import SiteNode
 
@@ -32,13 +35,17 @@ N1 = SiteNode("n1", 4, 16000, 5, frozenset({"ib", "avx"}), frozenset({"main", "d
 N2 = SiteNode("n2", 4, 8000, 1, frozenset(), frozenset({"main"}), True, 1)
 
 
+def listed(name: str) -> tuple[SiteNode, ...] | None:
+    return site_nodes_in(TraceFile.of(name))
+
+
 @pytest.mark.parametrize(
     "text",
     [CONF, ONE_LINE, ONE_LINE.replace(" ", "\n   "), SINFO, "Fri Nov 27\n" + SINFO.replace("|", "  ")],
     ids=["slurm.conf", "scontrol -o", "scontrol", "sinfo", "sinfo -l"],
 )
 def test_the_same_nodes_are_read_from_each_of_slurms_forms(text, write):
-    assert site_nodes_in(write("nodes", text)) == (N1, N2)
+    assert listed(write("nodes", text)) == (N1, N2)
 
 
 def test_a_csv_is_read_as_ever(write):
@@ -46,19 +53,25 @@ def test_a_csv_is_read_as_ever(write):
     assert (arrays.names, partitions) == (("A",), EVERYWHERE)
 
 
+def test_a_list_of_nodes_comes_from_standard_input_too(monkeypatch):
+    for text in ("name,cores,mem_gb\nn1,4,16\n", ONE_LINE):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        assert read_cluster("-")[0].names[0] == "n1"
+
+
 def test_lines_that_slurm_conf_includes_count(write):
     write("nodes.conf", CONF)
-    assert site_nodes_in(slurm_conf(write("slurm.conf", "ClusterName=x\nInclude nodes.conf\n"))) == (N1, N2)
+    assert listed(slurm_conf(write("slurm.conf", "ClusterName=x\nInclude nodes.conf\n"))) == (N1, N2)
 
 
 def test_sets_of_nodes_are_members_of_partitions(write):
     text = "NodeName=n[1-3] CPUs=4 Feature=ib\nNodeName=m1 CPUs=4\nNodeSet=s Feature=ib\nNodeSet=t Nodes=m1\n"
-    found = site_nodes_in(write("slurm.conf", text + "PartitionName=p Nodes=s,t\n"))
+    found = listed(write("slurm.conf", text + "PartitionName=p Nodes=s,t\n"))
     assert [node.partitions for node in found] == [frozenset({"p"})] * 4
 
 
 def test_cores_and_memory_for_slurm_itself_are_no_jobs(write):
-    (node,) = site_nodes_in(write("c", "NodeName=n CPUs=8 RealMemory=1000 CoreSpecCount=2 MemSpecLimit=100\n"))
+    (node,) = listed(write("c", "NodeName=n CPUs=8 RealMemory=1000 CoreSpecCount=2 MemSpecLimit=100\n"))
     assert (node.cores, node.memory_mb) == (6, 900)
 
 
