@@ -139,7 +139,8 @@ def _asked(row: Mapping[str, str]) -> Submission:
         shown["min_nodes"] = int(row["NNodes"])
     if asked.min_mem_per_node is None and asked.min_mem_per_cpu is None and (memory := said(row, "ReqMem")):
         amount_mb, of = requested_memory_mb(memory)
-        shown["min_mem_per_cpu" if of == "c" else "min_mem_per_node"] = amount_mb
+        parts = max(1, int(row["NNodes"])) if not of and said(row, "NNodes").isdecimal() else 1
+        shown["min_mem_per_cpu" if of == "c" else "min_mem_per_node"] = -(-amount_mb // parts)
     return replace(asked, **shown)  # type: ignore[arg-type]  # each has the type of its field
 
 

@@ -12,6 +12,7 @@ from json_output import read
 
 from slurm_sns.coverage.judged import MANAGED, coverage
 from slurm_sns.coverage.logs import read_log
+from slurm_sns.coverage.sacct import COMMAND
 from slurm_sns.coverage.sbatch_options import submission
 from slurm_sns.errors import BadInput
 from slurm_sns.submit.submission import Submission, unplaced
@@ -114,6 +115,25 @@ def test_one_bad_record_costs_that_record_only() -> None:
     assert coverage(log.jobs, TABLE).core_hours == 5
     tabs = "\n".join(row.replace("|", "\t") for row in rows[:2]).replace("ib", "ib|opa")
     assert read_log("x", tabs).jobs[0].asked.features == "ib|opa"
+
+
+@pytest.mark.parametrize(
+    ("memory", "on_each", "for_each_cpu"),
+    [("8G", 4096, None), ("8Gn", 8192, None), ("1Gc", None, 1024), ("3M", 2, None)],
+)
+def test_memory_without_a_suffix_is_that_of_all_nodes(
+    memory: str, on_each: int | None, for_each_cpu: int | None
+) -> None:
+    (job,) = read_log("x", f"JobID|User|NNodes|ReqMem|AllocCPUS\n1|alice|2|{memory}|4\n").jobs
+    assert (job.asked.min_mem_per_node, job.asked.min_mem_per_cpu) == (on_each, for_each_cpu)
+
+
+def test_the_dump_of_the_one_command_is_read() -> None:
+    columns = COMMAND.rpartition(" ")[2].split(",")
+    said = {"JobID": "1", "User": "alice", "ElapsedRaw": "3600", "AllocCPUS": "4", "Constraints": "a|b"}
+    row = [said.get(column, "") for column in columns]
+    (job,) = read_log("x", "\t".join(columns) + "\n" + "\t".join(row) + "\n").jobs
+    assert (job.core_hours, job.asked.features) == (4, "a|b")
 
 
 @pytest.mark.parametrize(
