@@ -15,13 +15,16 @@ from typing import NamedTuple
 from slurm_sns.coverage.sbatch_options import memory_mb
 from slurm_sns.errors import BadInput
 
-#: What makes a dump for all that reads one. A constraint or a command line may have a `|`, so a tab stands between the
-#: columns.
-COMMAND = (
-    "sacct -aPX --delimiter=$'\\t' -S now-7days -o "
-    "JobID,JobIDRaw,User,Account,Partition,State,Submit,Start,ElapsedRaw,TimelimitRaw,NNodes,AllocCPUS,"
-    "ReqMem,ReqTRES,AllocTRES,Priority,Constraints,Reservation,SubmitLine"
+#: Lists of columns for all that reads a dump. sacct adds up its options -o; in short ones a help text can break lines.
+_LISTS = (
+    "JobID,JobIDRaw,User,Account,Partition,State",
+    "Submit,Start,ElapsedRaw,TimelimitRaw,NNodes",
+    "AllocCPUS,ReqMem,ReqTRES,AllocTRES,Priority",
+    "Constraints,Reservation,SubmitLine",
 )
+COLUMNS = tuple(",".join(_LISTS).split(","))
+#: What makes a dump. A constraint or a command line may have a `|`, so a tab stands between the columns.
+COMMAND = " ".join(["sacct -aPX --delimiter=$'\\t' -S now-7days", *(f"-o {each}" for each in _LISTS)])
 #: What makes the list of the nodes, or a short one.
 NODES = "scontrol -o show node"
 SINFO = "sinfo -N -o '%N|%c|%m|%z|%w|%f|%R'"

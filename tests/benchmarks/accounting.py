@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from slurm_sns.coverage.sacct import COMMAND
+from slurm_sns.coverage.sacct import COLUMNS
 from slurm_sns.sim.traces.cluster_nodes import read_cluster
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.pseudonyms import Pseudonyms
@@ -35,12 +35,11 @@ PartitionName=short Nodes=n[001-020]
 def write_dump(path: Path, lines: int) -> None:
     """A dump of so many jobs, with the columns of the documented command."""
     rng = np.random.default_rng(1)
-    columns = COMMAND.rpartition(" ")[2].split(",")
     submit, first = np.cumsum(rng.integers(0, 40, lines)), datetime(2026, 1, 1, tzinfo=UTC)
     nodes, run_s = rng.choice([1, 1, 1, 1, 2, 4], lines), rng.exponential(2000, lines).astype(int)
     cpus = nodes * rng.choice([1, 2, 4, 8, 16, 32], lines)
     with path.open("w", encoding="utf-8") as file:
-        file.write("\t".join(columns) + "\n")
+        file.write("\t".join(COLUMNS) + "\n")
         for at in range(lines):
             wanted = f"billing={cpus[at]},cpu={cpus[at]},mem={4 * cpus[at]}G,node={nodes[at]}"
             moment = first + timedelta(seconds=int(submit[at]))
@@ -64,7 +63,7 @@ def write_dump(path: Path, lines: int) -> None:
                 "Constraints": ("", "", "ib", "ib|opa")[at // 16 % 4],
                 "SubmitLine": f"sbatch -n {cpus[at]} /home/job{at}.sh",
             }
-            file.write("\t".join(said.get(column, "") for column in columns) + "\n")
+            file.write("\t".join(said.get(column, "") for column in COLUMNS) + "\n")
 
 
 def least_s(act: Callable[[], object], repeat: int) -> float:

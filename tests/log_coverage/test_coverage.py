@@ -12,7 +12,7 @@ from json_output import read
 
 from slurm_sns.coverage.judged import MANAGED, coverage
 from slurm_sns.coverage.logs import read_log
-from slurm_sns.coverage.sacct import COMMAND
+from slurm_sns.coverage.sacct import COLUMNS
 from slurm_sns.coverage.sbatch_options import submission
 from slurm_sns.errors import BadInput
 from slurm_sns.submit.submission import Submission, unplaced
@@ -129,10 +129,9 @@ def test_memory_without_a_suffix_is_that_of_all_nodes(
 
 
 def test_the_dump_of_the_one_command_is_read() -> None:
-    columns = COMMAND.rpartition(" ")[2].split(",")
     said = {"JobID": "1", "User": "alice", "ElapsedRaw": "3600", "AllocCPUS": "4", "Constraints": "a|b"}
-    row = [said.get(column, "") for column in columns]
-    (job,) = read_log("x", "\t".join(columns) + "\n" + "\t".join(row) + "\n").jobs
+    row = [said.get(column, "") for column in COLUMNS]
+    (job,) = read_log("x", "\t".join(COLUMNS) + "\n" + "\t".join(row) + "\n").jobs
     assert (job.core_hours, job.asked.features) == (4, "a|b")
 
 

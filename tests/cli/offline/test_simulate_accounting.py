@@ -2,11 +2,14 @@
 
 import csv
 import json
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
 from slurm_sns.cli import main
+from slurm_sns.coverage.sacct import COMMAND, NODES, SINFO
 
 CONF = "NodeName=n[1-4] CPUs=8 RealMemory=16000 Feature=ib\nNodeName=m1 CPUs=16 RealMemory=64000 Weight=9\n"
 CONF += "PartitionName=main Nodes=n[1-4]\nPartitionName=all Nodes=ALL\n"
@@ -67,6 +70,12 @@ def test_what_does_not_go_is_one_line(options, message, sns):
 
 
 def test_the_help_has_the_commands_of_the_admin(sns, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "1000")
+    monkeypatch.setenv("COLUMNS", "100")
     _, out, _ = sns("simulate", "--help")
-    assert all(command in out for command in ("sacct -aPX", "scontrol -o show node", "sinfo -N -o"))
+    words = re.sub(r"[\s│]+", " ", out)
+    assert [command for command in (COMMAND, NODES, SINFO) if command not in words] == []
+
+
+def test_the_page_has_the_command_of_the_help():
+    page = (Path(__file__).parents[3] / "docs" / "science" / "simulate.md").read_text().replace("\\\n", "")
+    assert COMMAND in re.sub(r" +", " ", page)

@@ -98,9 +98,8 @@ def test_time_limits_are_a_column_where_they_count():
 
 
 def test_the_documented_command_makes_what_is_read():
-    columns = sacct.COMMAND.rpartition(" ")[2].split(",")
     with pytest.raises(BadInput, match="it has none"):
-        read("\t".join(columns) + "\n", user_estimates=True)
+        read("\t".join(sacct.COLUMNS) + "\n", user_estimates=True)
 
 
 @pytest.mark.parametrize("text", ["JobID State\n----- -----\n7 COMPLETED\n", "JobID\n7\n", "7|a|b|c|COMPLETED\n"])
