@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from slurm_sns.errors import BadInput
 
@@ -22,10 +23,10 @@ LONGEST_HEADER = 4096
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A file as it is stored, compressed or not; it can be read any number of times."""
+    """A file, compressed or not; it can be read any number of times. `stored` is None where the disk keeps it."""
 
     name: str
-    stored: bytes
+    stored: bytes | None = None
 
     @classmethod
     def of(cls, name: str) -> "TraceFile":
@@ -37,7 +38,9 @@ class TraceFile:
         if name == STANDARD_INPUT:
             return cls(name, sys.stdin.buffer.read())
         try:
-            return cls(name, Path(name).read_bytes())
+            with Path(name).open("rb") as file:
+                # A pipe (`<(zcat x)`) gives its bytes only once.
+                return cls(name) if Path(name).is_file() else cls(name, file.read())
         except OSError as problem:
             raise BadInput(f"{name}: cannot be read ({problem.strerror})") from None
 
@@ -93,21 +96,30 @@ class TraceFile:
 
     def _uncompressed(self) -> Iterator[bytes]:
         """The bytes, without a byte order mark; the content shows whether they are compressed."""
-        compressed = self.stored.startswith(GZIP_MAGIC)
-        if self.name.endswith(".gz") and not compressed:
-            raise BadInput(f"{self.name}: not a gzip file, although its name ends in .gz")
-        file: io.BufferedIOBase = io.BytesIO(self.stored)
-        if compressed:
-            file = gzip.GzipFile(fileobj=file)
+        with self._open() as stored:
+            compressed = stored.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+            stored.seek(0)
+            if self.name.endswith(".gz") and not compressed:
+                raise BadInput(f"{self.name}: not a gzip file, although its name ends in .gz")
+            file: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=stored) if compressed else stored
+            try:
+                part = file.read(PART_BYTES).removeprefix(BYTE_ORDER_MARK)
+                while part:
+                    yield part
+                    part = file.read(PART_BYTES)
+            except EOFError:
+                raise BadInput(f"{self.name}: the gzip file is truncated") from None
+            except (OSError, zlib.error) as problem:
+                what = "the gzip file is damaged" if compressed else "cannot be read"
+                raise BadInput(f"{self.name}: {what} ({problem})") from None
+
+    def _open(self) -> BinaryIO:
+        if self.stored is not None:
+            return io.BytesIO(self.stored)
         try:
-            part = file.read(PART_BYTES).removeprefix(BYTE_ORDER_MARK)
-            while part:
-                yield part
-                part = file.read(PART_BYTES)
-        except EOFError:
-            raise BadInput(f"{self.name}: the gzip file is truncated") from None
-        except (OSError, zlib.error) as problem:
-            raise BadInput(f"{self.name}: the gzip file is damaged ({problem})") from None
+            return Path(self.name).open("rb")
+        except OSError as problem:
+            raise BadInput(f"{self.name}: cannot be read ({problem.strerror})") from None
 
 
 def header_of(name: str) -> list[str]:

@@ -20,7 +20,7 @@ PartitionName=debug Nodes=n1
 ONE_LINE = """\
 NodeName=n1 Arch=x86_64 CoresPerSocket=2 CPUAlloc=0 CPUEfctv=8 CPUTot=8 CPULoad=0.01 AvailableFeatures=ib,avx \
 ActiveFeatures=ib,avx Gres=(null) NodeAddr=n1 OS=Linux 5.14 #1 SMP RealMemory=16000 AllocMem=0 Sockets=2 Boards=1 \
-State=IDLE ThreadsPerCore=2 Weight=5 Partitions=main,debug CfgTRES=cpu=8 Reason=CPUTot=1 is wrong
+State=IDLE ThreadsPerCore=2 Weight=5 Partitions=main,debug CfgTRES=cpu=8 Reason=see Weight=9
 NodeName=n2 CoresPerSocket=4 CPUTot=4 AvailableFeatures=(null) Gres=gpu:2 RealMemory=8000 Sockets=1 State=DOWN+DRAIN \
 ThreadsPerCore=1 Weight=1 Partitions=main
 NodeName=n3 CoresPerSocket=4 CPUTot=4 RealMemory=8000 Sockets=1 State=FUTURE ThreadsPerCore=1 Weight=1

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from slurm_sns.coverage import sacct
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.traces.cluster_nodes import read_cluster
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.pool_trace import read_pool_trace
+from slurm_sns.sim.traces.program_trace import TraceReader
 from slurm_sns.sim.traces.read_trace import read_records
 from slurm_sns.sim.traces.sacct_trace import EARLIER_RUN, WRONG_FIELDS, read_sacct
 from slurm_sns.sim.traces.site_partitions import EVERYWHERE, SitePartitions
@@ -267,7 +269,7 @@ SITE = (
 def test_partition_and_constraint_say_which_nodes_a_job_may_use(job, allowed):
     trace = read(dump({"JobID": "1"}, job, delimiter="\t"), nodes=SITE)
     if isinstance(allowed, str):
-        assert trace.dropped == {allowed: 1}
+        assert (trace.identity.tolist(), trace.dropped) == ([1], {allowed: 1})
     else:
         sets = trace.allowed_nodes or [None] * len(trace.kinds)
         assert sets[trace.kind[1]] == (None if allowed is None else frozenset(allowed))
@@ -327,6 +329,15 @@ def test_dumps_from_the_field_are_read_or_refused():
                 read_records(str(path), nodes)
             assert "\n" not in str(raised.value)
             assert "README" in path.name or "sacct -aPX" in str(raised.value)
+
+
+def test_alternatives_that_the_allowed_nodes_cannot_hold_are_no_alternatives(write):
+    site = (site_node("a1", partitions="p"), *(site_node(f"b{at}", partitions="q") for at in range(4)))
+    name = write("dump.psv", dump({"Partition": "p", "AllocCPUS": "4"}, {"Partition": "q", "AllocCPUS": "4"}))
+    parameters = SpreadingParameters()
+    reader = TraceReader(node_arrays(site), "cs", {}, parameters, partitions=SitePartitions(site))
+    records = reader.read(name).records
+    assert [[each.nodes for each in records.choices[kind]] for kind in records.kind] == [[1], [1, 2, 4]]
 
 
 def test_a_dump_and_a_slurm_conf_go_together(write):
