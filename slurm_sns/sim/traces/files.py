@@ -123,8 +123,8 @@ class TraceFile:
 
 
 def header_of(name: str) -> list[str]:
-    """The columns that the first line of the file names; none for standard input or a file that cannot be read."""
-    if name == STANDARD_INPUT:
+    """The columns that the first line of the file names; none for standard input, a pipe, or what cannot be read."""
+    if name == STANDARD_INPUT or not Path(name).is_file():
         return []
     try:
         with Path(name).open("rb") as file:

@@ -1,6 +1,7 @@
 """A dump of sacct as a trace: which jobs, of which size, where they may run, and what each bad line costs."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -338,6 +339,16 @@ def test_alternatives_that_the_allowed_nodes_cannot_hold_are_no_alternatives(wri
     reader = TraceReader(node_arrays(site), "cs", {}, parameters, partitions=SitePartitions(site))
     records = reader.read(name).records
     assert [[each.nodes for each in records.choices[kind]] for kind in records.kind] == [[1], [1, 2, 4]]
+
+
+def test_a_pipe_gives_its_dump_once(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=[dump()])
+    writer.start()
+    reader = TraceReader(node_arrays(POOL), "ce", {}, SpreadingParameters())
+    assert len(reader.read(str(pipe)).records) == 1
+    writer.join()
 
 
 def test_a_dump_and_a_slurm_conf_go_together(write):
