@@ -76,7 +76,7 @@ def test_the_help_has_the_commands_of_the_admin(sns, monkeypatch):
     assert [command for command in (COMMAND, NODES, SINFO) if command not in words] == []
 
 
-@pytest.mark.parametrize("page", ["science/simulate.md", "admins/index.md", "try.md"])
+@pytest.mark.parametrize("page", ["science/accounting.md", "admins/index.md", "try.md"])
 def test_pages_have_the_command_of_the_help(page):
     text = (Path(__file__).parents[3] / "docs" / page).read_text().replace("\\\n", "")
     assert COMMAND in re.sub(r" +", " ", text)
