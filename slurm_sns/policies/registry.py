@@ -22,6 +22,7 @@ REGISTRY = {
     "combined": "slurm_sns.policies.combined.parameters:COMBINED",
     "fcfs": "slurm_sns.policies.combined.parameters:FCFS",
     "easy": "slurm_sns.policies.combined.parameters:EASY",
+    "slurm": "slurm_sns.policies.baselines.parameters:SLURM",
     "dfrs-greedy": "slurm_sns.policies.dfrs.parameters:GREEDY",
     "dfrs-greedy-pmtn": "slurm_sns.policies.dfrs.parameters:GREEDY_PMTN",
     "dfrs-greedy-pmtn-migr": "slurm_sns.policies.dfrs.parameters:GREEDY_PMTN_MIGR",

@@ -1,8 +1,8 @@
 """How each policy is simulated: its runner reads a trace in the form that the policy needs, and can then replay it.
 
-A policy's specification names its runner, a function of this module. Portfolios, FCFS and EASY, DFRS and rescheduling
-have compiled loops. The plain event engine replays what these lack: progress under contention, learning, and any policy
-that is known by its plans alone.
+A policy's specification names its runner, a function of this module. Portfolios, FCFS and EASY, Slurm alone, DFRS and
+rescheduling have compiled loops. The plain event engine replays what these lack: progress under contention, learning,
+and any policy that is known by its plans alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.baselines.parameters import BatchParameters, EasyParameters
+from slurm_sns.policies.baselines.parameters import BatchParameters, EasyParameters, SlurmParameters
 from slurm_sns.policies.combined.batch import placing
 from slurm_sns.policies.dfrs.policy import Dfrs
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
@@ -28,7 +28,7 @@ from slurm_sns.sim.progress.progress import Progress
 from slurm_sns.sim.replay.backfilling_loop import EASY, EASY_EXTRA_NODES, FCFS
 from slurm_sns.sim.replay.fluid_replay import replay_fluid
 from slurm_sns.sim.replay.pool_replay import SAMPLE_S, replay_pools
-from slurm_sns.sim.replay.trace_replay import replay, replay_in_order
+from slurm_sns.sim.replay.trace_replay import replay, replay_as_slurm, replay_in_order
 from slurm_sns.sim.request import AUTHORS, SimulationRequest, SpreadingRequest
 from slurm_sns.sim.results.fluid_results import fluid_job_lines, fluid_summary, measure_fluid, units
 from slurm_sns.sim.results.metrics import Metrics, measure
@@ -46,8 +46,10 @@ from slurm_sns.sim.traces.read_trace import read_records
 #: Called from time to time with the number of jobs that have started (or were submitted, or have ended).
 ReportProgress = Callable[[int], None]
 
-#: A job that a heuristic partitions has its alternatives from this policy: its own geometry.
+#: A job that a heuristic places has its alternatives from this policy: its own geometry.
 MAX_JOBS = "max-jobs"
+#: A job that has its nodes alone has its only alternative from this policy.
+CE = "ce"
 #: Samples of a site with pools, one each minute: 19 years.
 MOST_SAMPLES = 10_000_000
 
@@ -190,7 +192,9 @@ def by_plans(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
         return runner(trace, nodes, asked, load_factor, limit)
     spreading = asked.spreading
     if spreading is not None and (spreading.profiles, spreading.learn, spreading.user_estimates) != (None, None, False):
-        raise BadInput(f"--profiles and --user-estimates go with portfolios, fcfs and easy, not with {asked.name}")
+        raise BadInput(
+            f"--profiles and --user-estimates go with portfolios, fcfs, easy and slurm, not with {asked.name}"
+        )
     node_arrays, partitions = read_cluster(nodes)
     _require_jobs_of_nodes(trace, asked)
     records = read_records(trace, node_arrays, load_factor=load_factor, limit=limit, partitions=partitions)
@@ -206,7 +210,7 @@ def by_plans(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     return Replay(len(records), records.dropped, records.unsorted, run, _settings(asked))
 
 
-# --- FCFS and EASY
+# --- FCFS and EASY, Slurm alone
 
 
 def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: float, limit: int | None) -> Replay:
@@ -223,20 +227,10 @@ def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
         algorithm = EASY_EXTRA_NODES if batch.extra_nodes_only else EASY
     placement = placing(batch.placement, asked.parameters_of(SpreadingParameters))
     rules = replace(placement.rules, queue_depth=batch.queue_depth)
-    spread = None
-    if has_tasks(trace):
-        records = _on_whole_nodes(trace, node_arrays, spreading, load_factor, limit)
-    else:
-        reader = TraceReader(
-            node_arrays,
-            batch.placement if batch.placement in REGISTRY else MAX_JOBS,
-            spreading.programs(node_arrays),
-            spreading.parameters,
-            spreading.user_estimates,
-            partitions=partitions,
-        )
-        spread = reader.read(trace, load_factor=load_factor, limit=limit)
-        records = spread.records
+    placed_as = batch.placement if batch.placement in REGISTRY else MAX_JOBS
+    records, spread = _batch_jobs(
+        trace, (node_arrays, partitions), spreading, placed_as, load_factor=load_factor, limit=limit
+    )
 
     def run(report: ReportProgress) -> Result:
         of = replay_in_order(
@@ -248,18 +242,76 @@ def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
             shares=asked.shares,
             progress=report,
         )
-        if spread is None:
-            return _result(of, node_arrays, lambda: asdict(batch))
-        estimates = {"user_estimates": spreading.user_estimates}
-        return _result(
-            of,
-            node_arrays,
-            lambda: {**_spreading_summary(spread, of, spreading), **asdict(batch), **estimates},
-            spreads=True,
-        )
+        return _batch_result(of, node_arrays, spread, spreading, batch)
 
     unsorted = records.unsorted if spread is None else 0
     return Replay(len(records), records.dropped, unsorted, run, _settings(asked))
+
+
+def slurm_alone(trace: str, nodes: str, asked: SimulationRequest, load_factor: float, limit: int | None) -> Replay:
+    """Slurm without slurm_sns: jobs keep their geometry.
+
+    Raises:
+        BadInput: as in `in_order`.
+    """
+    node_arrays, partitions = read_cluster(nodes)
+    _require_no_pools(trace, asked)
+    spreading, parameters = _spreading_of(asked), asked.parameters_of(SlurmParameters)
+    placed_as = CE if parameters.exclusive else MAX_JOBS
+    records, spread = _batch_jobs(
+        trace, (node_arrays, partitions), spreading, placed_as, load_factor=load_factor, limit=limit
+    )
+
+    def run(report: ReportProgress) -> Result:
+        of = replay_as_slurm(node_arrays, records, parameters, interval_s=asked.interval_s, progress=report)
+        return _batch_result(of, node_arrays, spread, spreading, parameters)
+
+    unsorted = records.unsorted if spread is None else 0
+    return Replay(len(records), records.dropped, unsorted, run, _settings(asked))
+
+
+def _batch_jobs(
+    trace: str,
+    cluster: tuple[NodeArrays, SitePartitions],
+    spreading: SpreadingRequest,
+    placed_as: str,
+    *,
+    load_factor: float,
+    limit: int | None,
+) -> tuple[TraceArrays, ProgramTrace | None]:
+    """The jobs with the alternatives of this policy; None as the second: each task has a node of its own."""
+    node_arrays, partitions = cluster
+    if has_tasks(trace):
+        return _on_whole_nodes(trace, node_arrays, spreading, load_factor, limit), None
+    reader = TraceReader(
+        node_arrays,
+        placed_as,
+        spreading.programs(node_arrays),
+        spreading.parameters,
+        spreading.user_estimates,
+        partitions=partitions,
+    )
+    spread = reader.read(trace, load_factor=load_factor, limit=limit)
+    return spread.records, spread
+
+
+def _batch_result(
+    of: TraceRun,
+    node_arrays: NodeArrays,
+    spread: ProgramTrace | None,
+    spreading: SpreadingRequest,
+    parameters: BatchParameters | SlurmParameters,
+) -> Result:
+    """The result, with the policy's parameters among the summary's entries."""
+    if spread is None:
+        return _result(of, node_arrays, lambda: asdict(parameters))
+    estimates = {"user_estimates": spreading.user_estimates}
+    return _result(
+        of,
+        node_arrays,
+        lambda: {**_spreading_summary(spread, of, spreading), **asdict(parameters), **estimates},
+        spreads=True,
+    )
 
 
 def _on_whole_nodes(
@@ -405,4 +457,6 @@ def _require_jobs_of_nodes(trace: str, asked: SimulationRequest) -> None:
     """
     _require_no_pools(trace, asked)
     if has_tasks(trace):
-        raise BadInput(f"{trace}: tasks with fluid needs go with --policy fcfs, easy and dfrs-..., not {asked.name}")
+        raise BadInput(
+            f"{trace}: tasks with fluid needs go with --policy fcfs, easy, slurm and dfrs-..., not {asked.name}"
+        )

@@ -75,7 +75,8 @@ class TraceArrays:
       `kinds` and `projects` (which are in the order of their names); 36 bytes for a job, 44 with limits.
       `given_choices` are the alternatives that a policy gave to the jobs of each kind, best first, and `run_in` the run
       times in each of them, shape (alternatives, jobs). None: one alternative, the job's own size; `run` in all.
-      `allowed_nodes` are the names of the nodes that the jobs of each kind may use, None for all.
+      `allowed_nodes` are the names of the nodes that the jobs of each kind may use, None for all. `priority` is
+      Slurm's, the larger, the earlier; a CSV may have it (`read_trace`), and the policy slurm alone uses it.
     - tasks with fluid needs (`fluid_trace`): the number of `tasks`, and the `cores` and the `memory` that each needs,
       in the units of the nodes' capacity: cores and MiB, or parts of a node. `run` is that with all of the CPU need.
     - jobs of pools (`pool_trace`), each on one node: `cores`, `memory` in MiB, and `priority`. `pool` is the pool that

@@ -59,7 +59,8 @@ def simulate(
         int | None, typer.Option(min=1, help="Replay only this many jobs, the first of the trace.")
     ] = None,
     profiles: Annotated[
-        Path | None, typer.Option(help="The programs' profiles, a YAML file (ce, cs, sns, combined, fcfs, easy).")
+        Path | None,
+        typer.Option(help="The programs' profiles, a YAML file (ce, cs, sns, combined, fcfs, easy, slurm)."),
     ] = None,
     progress: Annotated[
         str | None,
@@ -81,7 +82,7 @@ def simulate(
         typer.Option(
             "--user-estimates",
             help="Jobs are expected to run until their time limits, which SWF and sacct have, not as long as they do "
-            "(easy).",
+            "(easy, slurm).",
         ),
     ] = False,
     age_limit: Annotated[

@@ -15,6 +15,8 @@ from slurm_sns.policies.specification import (
 
 #: The policies whose way of placing FCFS and EASY may use. A heuristic's name means jobs with their own geometry.
 PLACING_POLICIES = ("ce", "cs", "sns")
+#: A year: longer windows and intervals of a backfill make no difference.
+LONGEST_S = 31_536_000
 
 
 def placements() -> tuple[str, ...]:
@@ -72,6 +74,47 @@ class EasyParameters(BatchParameters):
     extra_nodes_only: bool = parameter(
         False, Setting("Backfill only jobs that leave the head job's place alone, whenever they end.", option=True)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmParameters:
+    """How Slurm alone schedules: its SchedulerParameters of the same names and defaults, all times in seconds.
+
+    With `exclusive` each job has its nodes alone, as in a partition with OverSubscribe=EXCLUSIVE; otherwise jobs share
+    nodes by cores and memory (select/cons_tres, CR_Core_Memory).
+    """
+
+    bf_interval_s: int = parameter(
+        30, Setting("Seconds from one backfill pass to the next, as in Slurm.", least=1, most=LONGEST_S, option=True)
+    )
+    bf_max_job_test: int = parameter(
+        500, Setting("Jobs that a backfill pass looks at, as in Slurm.", least=1, most=1_000_000, option=True)
+    )
+    bf_window_s: int = parameter(
+        86_400,
+        Setting(
+            "How many seconds ahead backfill looks. Slurm's own bf_window is in minutes.",
+            least=1,
+            most=LONGEST_S,
+            option=True,
+        ),
+    )
+    bf_resolution_s: int = parameter(
+        60,
+        Setting("Bookings for waiting jobs are of whole steps of so many seconds.", least=1, most=3600, option=True),
+    )
+    exclusive: bool = parameter(False, Setting("Each job has its nodes alone.", option=True))
+
+
+SLURM = Specification(
+    "slurm",
+    "Slurm alone: priority order, and backfill that books nodes for each job that has to wait.",
+    (SlurmParameters,),
+    geometry=GeometryChoice.COMPACT,
+    plans_by_run_times=True,
+    is_simulated_only=True,
+    runner="slurm_sns.sim.runners:slurm_alone",
+)
 
 
 CS = Specification(

@@ -43,7 +43,6 @@ from slurm_sns.policies.placement.cycle_kernel import (
 )
 from slurm_sns.policies.placement.fair_order_kernel import SHARED, begin, charge, job_at, line_up
 from slurm_sns.policies.placement.kernel_arrays import ENTRIES, MATCH, NOBODY, Floats, Integers
-from slurm_sns.policies.placement.node_arrays import CORES
 from slurm_sns.policies.placement.node_state_kernel import (
     OPEN,
     CycleNodes,
@@ -65,13 +64,21 @@ from slurm_sns.sim.replay.compiled_loop import (
     CYCLES,
     NEVER,
     Cluster,
-    Jobs,
     begin_cycle,
     dispatch,
-    end_of,
     node_of_job,
     put_down,
     reach_next,
+)
+from slurm_sns.sim.replay.expected_ends import (
+    Expected,
+    alternative_of,
+    coming_free,
+    drop_ended,
+    end_if_started,
+    expect_end,
+    expected_for,
+    room_for_releases,
 )
 from slurm_sns.sim.run import Cycles
 from slurm_sns.sim.trace import TraceArrays
@@ -83,16 +90,6 @@ FCFS, EASY, EASY_EXTRA_NODES = range(3)
 #: for, the head job and its kind, the size of its place and its choice there, and the number of starts, which dates
 #: what failed.
 ALGORITHM, BEHIND, HEAD, HEAD_KIND, PLACE, CHOICE, STARTS = range(7)
-
-
-class Expected(NamedTuple):
-    """When jobs are expected to end."""
-
-    run_s: Floats  #: (J) the expected run time in an alternative of slowdown 1; infinite if nothing is known
-    slowdown: Floats  #: (choices)
-    end_s: Floats  #: (J) of a running job
-    running: Integers  #: (cores of all nodes) the running jobs by expected end
-    number: Integers  #: (1) how many these are
 
 
 class HeadJob(NamedTuple):
@@ -121,8 +118,6 @@ def backfilling_for(cluster: Cluster, trace: TraceArrays, algorithm: int) -> Bac
     """The working memory of the pass before anything has happened."""
     problem = cluster.bench.node_state.problem
     count, (resources, nodes) = len(trace), problem.nodes.capacity.shape
-    most_running = min(count, int(problem.nodes.capacity[CORES].sum()))  # each has a core on each of its nodes
-    most_parts = min(count + len(cluster.jobs.spread), int(problem.nodes.capacity[CORES].sum()))
     run_s = trace.expected.astype(np.float64)
     run_s[run_s <= 0] = inf
     shadow, beside = node_state_for(problem), node_state_for(problem)
@@ -131,12 +126,8 @@ def backfilling_for(cluster: Cluster, trace: TraceArrays, algorithm: int) -> Bac
     state = np.zeros(7, np.int64)
     state[ALGORITHM] = algorithm
     return Backfilling(
-        Expected(
-            run_s=run_s,
-            slowdown=np.array([each.slowdown for of_kind in trace.choices for each in of_kind], np.float64),
-            end_s=np.empty(count, np.float64),
-            running=np.empty(most_running, np.int64),
-            number=np.zeros(1, np.int64),
+        expected_for(
+            problem, run_s, np.array([each.slowdown for of_kind in trace.choices for each in of_kind], np.float64)
         ),
         HeadJob(
             behind=np.empty(min(problem.limits.depth, count), np.int64),
@@ -149,11 +140,7 @@ def backfilling_for(cluster: Cluster, trace: TraceArrays, algorithm: int) -> Bac
         shadow,
         beside,
         node_room(np.empty((resources, nodes), np.int64), np.empty(nodes, np.int64)),
-        Releases(
-            np.empty(most_parts, np.float64),
-            np.empty(most_parts, np.int64),
-            np.empty((most_parts, resources), np.int64),
-        ),
+        room_for_releases(cluster),
     )
 
 
@@ -185,7 +172,7 @@ def _start_in_order(cluster: Cluster, backfilling: Backfilling, now_s: int) -> N
     bench.state[RUN] += 1
     matches.totals[:] = 0
     if algorithm != FCFS:
-        _drop_ended(jobs, expected, now_s)
+        drop_ended(jobs, expected, now_s)
     head.state[STARTS] += 1  # what failed in the last pass may succeed now
     head.state[BEHIND] = 0
     head.state[HEAD] = NOBODY
@@ -205,7 +192,7 @@ def _start_in_order(cluster: Cluster, backfilling: Backfilling, now_s: int) -> N
         if head.state[BEHIND] > 0 and head.state[HEAD] == NOBODY:
             _look_for_head(cluster, backfilling, now_s)
         if head.state[HEAD] != NOBODY:
-            end_s = _end_if_started(expected, job, choice, now_s)
+            end_s = end_if_started(expected, job, choice, now_s)
             is_in_time = algorithm == EASY and end_s < inf and end_s <= head.shadow_s[0] + COINCIDENT_S
             if not is_in_time:
                 choice = _leave_place(bench, backfilling, kind, choice)
@@ -217,7 +204,7 @@ def _start_in_order(cluster: Cluster, backfilling: Backfilling, now_s: int) -> N
             charge(bench.turns, queue, job, held, False)
         put_down(jobs, matches, matches.totals[ENTRIES] - 1, choice - nodes.problem.kinds.first[kind])
         if algorithm != FCFS:
-            _expect_end(expected, job, _end_if_started(expected, job, choice, now_s))
+            expect_end(expected, job, end_if_started(expected, job, choice, now_s))
         head.state[STARTS] += 1
 
 
@@ -255,38 +242,6 @@ def _first_place(node_state: CycleNodes, kind: int) -> tuple[int, int, int]:
     return NOBODY, 0, 0
 
 
-# --- running jobs, by expected end
-
-
-@compiled
-def _drop_ended(jobs: Jobs, expected: Expected, now_s: int) -> None:
-    """Take the jobs that have ended from the list."""
-    kept = 0
-    for at in range(expected.number[0]):
-        if end_of(jobs, expected.running[at]) > now_s:
-            expected.running[kept] = expected.running[at]
-            kept += 1
-    expected.number[0] = kept
-
-
-@compiled
-def _expect_end(expected: Expected, job: int, end_s: float) -> None:
-    """Add a job that starts now."""
-    expected.end_s[job] = end_s
-    at = expected.number[0]
-    while at > 0 and expected.end_s[expected.running[at - 1]] > end_s:
-        expected.running[at] = expected.running[at - 1]
-        at -= 1
-    expected.running[at] = job
-    expected.number[0] += 1
-
-
-@compiled
-def _end_if_started(expected: Expected, job: int, choice: int, now_s: int) -> float:
-    run_s, slowdown = expected.run_s[job], expected.slowdown[choice]
-    return float(now_s + (run_s if slowdown == 1 else run_s * slowdown))  # without a product whole seconds stay whole
-
-
 # --- the head job and its place
 
 
@@ -294,7 +249,7 @@ def _end_if_started(expected: Expected, job: int, choice: int, now_s: int) -> fl
 def _look_for_head(cluster: Cluster, backfilling: Backfilling, now_s: int) -> None:
     """Find the first of the jobs without a place to which some expected end gives one, and the shadow time."""
     head = backfilling.head
-    coming = _coming_free(cluster, backfilling, now_s)
+    coming = coming_free(cluster, backfilling.expected, backfilling.coming, float(now_s), inf)
     for at in range(head.state[BEHIND]):
         head.state[HEAD] = head.behind[at]
         head.state[HEAD_KIND] = cluster.queue.kind[head.behind[at]]
@@ -310,33 +265,6 @@ def _show(node_state: CycleNodes, free: Integers) -> None:
     """Let this be free on the nodes."""
     take_over(node_state, free)
     restart(node_state)
-
-
-@compiled
-def _alternative_of(cluster: Cluster, job: int) -> int:
-    """The alternative in which a job runs."""
-    kinds = cluster.bench.node_state.problem.kinds
-    return int(kinds.alternative[kinds.first[cluster.queue.kind[job]] + cluster.jobs.choice[job]])
-
-
-@compiled
-def _coming_free(cluster: Cluster, backfilling: Backfilling, now_s: int) -> Releases:
-    """What the running jobs will give back."""
-    expected, coming, jobs = backfilling.expected, backfilling.coming, cluster.jobs
-    alternatives, capacity = backfilling.shadow.problem.alternatives, backfilling.shadow.problem.nodes.capacity
-    count = 0
-    for each in range(expected.number[0]):
-        job = expected.running[each]
-        alternative = _alternative_of(cluster, job)
-        nodes, whole = alternatives.nodes[alternative], alternatives.exclusive[alternative]
-        for at in range(nodes):
-            node = node_of_job(jobs, job, nodes, at)
-            coming.end_s[count] = max(expected.end_s[job], float(now_s))
-            coming.node[count] = node
-            for row in range(capacity.shape[0]):
-                coming.amount[count, row] = capacity[row, node] if whole else alternatives.demand[alternative, row]
-            count += 1
-    return Releases(coming.end_s[:count], coming.node[:count], coming.amount[:count])
 
 
 @compiled
@@ -364,7 +292,7 @@ def _finds_shadow_time(cluster: Cluster, backfilling: Backfilling, coming: Relea
 @compiled
 def _end_in_shadow(cluster: Cluster, shadow: CycleNodes, job: int) -> None:
     """Free what the job holds."""
-    alternative, alternatives = _alternative_of(cluster, job), shadow.problem.alternatives
+    alternative, alternatives = alternative_of(cluster, job), shadow.problem.alternatives
     nodes = alternatives.nodes[alternative]
     for at in range(nodes):
         give(shadow, alternative, alternatives.exclusive[alternative], node_of_job(cluster.jobs, job, nodes, at))

@@ -219,7 +219,7 @@ def _age(cluster: Cluster, now_s: int) -> None:
     while state[NEXT_AGED] < state[NEXT_SUBMIT] and now_s - jobs.submit_s[state[NEXT_AGED]] > state[AGE_LIMIT_S]:
         job = state[NEXT_AGED]
         if jobs.start_s[job] == NEVER:
-            _leave_queue(cluster, job)
+            leave_queue(cluster, job)
             cluster.queue.withholds[job] = True
             cluster.aged[state[AGED_END]] = job
             state[AGED_END] += 1
@@ -289,7 +289,7 @@ def _start(cluster: Cluster, matches: Matches, entry: int, now_s: int, interval_
     if len(cluster.profiled):
         cluster.state[PROFILED] -= cluster.profiled[cluster.queue.kind[job]]
     if job >= cluster.state[NEXT_AGED]:
-        _leave_queue(cluster, job)
+        leave_queue(cluster, job)
     _change(cluster, job, -1)
     bucket = _number(end_of(jobs, job), interval_s) % BUCKETS
     jobs.next_ending[job] = cluster.running[bucket]
@@ -345,7 +345,8 @@ def _submit_next(cluster: Cluster) -> None:
 
 
 @compiled
-def _leave_queue(cluster: Cluster, job: int) -> None:
+def leave_queue(cluster: Cluster, job: int) -> None:
+    """Take a job out of its project's list."""
     queue, previous = cluster.queue, cluster.jobs.previous
     before, after = previous[job], queue.following[job]
     if before == NOBODY:

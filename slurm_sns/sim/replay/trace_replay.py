@@ -5,11 +5,13 @@ limit, and 16 more under FCFS and EASY.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import SnsError
+from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.policies.placement.cycle_kernel import bench_for
 from slurm_sns.policies.placement.kernel_arrays import (
     NOBODY,
@@ -46,6 +48,7 @@ from slurm_sns.sim.replay.compiled_loop import (
     advance,
     room_for_cycles,
 )
+from slurm_sns.sim.replay.slurm_loop import SLURM_HEURISTICS, advance_as_slurm, planner_for
 from slurm_sns.sim.run import Cycles, TraceRun
 from slurm_sns.sim.trace import TraceArrays
 
@@ -96,6 +99,27 @@ def replay_in_order(
     backfilling = backfilling_for(cluster, trace, algorithm)
     return to_the_end(
         trace, cluster, (), lambda cycles: advance_in_order(cluster, backfilling, cycles, interval_s), progress
+    )
+
+
+def replay_as_slurm(
+    node_arrays: NodeArrays,
+    trace: TraceArrays,
+    parameters: SlurmParameters,
+    *,
+    interval_s: int = 1,
+    progress: Callable[[int], None] = lambda _started: None,
+) -> TraceRun:
+    """The same under Slurm alone: by priority, where the trace has one, and by submit; projects are ignored.
+
+    A job runs in its first alternative. Limits are those of the trace (`TraceArrays.expected`).
+    """
+    rules = Rules(SLURM_HEURISTICS, queue_depth=len(trace), reservations=0)
+    of_one_project = replace(trace, project=np.zeros(len(trace), np.int32), projects=("",))
+    cluster = cluster_of(node_arrays, of_one_project, rules, {})
+    planner = planner_for(cluster, trace, parameters)
+    return to_the_end(
+        trace, cluster, (), lambda cycles: advance_as_slurm(cluster, planner, cycles, interval_s), progress
     )
 
 

@@ -1,7 +1,8 @@
 """Read a trace for matching of any format: SWF, CSV, or a dump of sacct, told apart by the header.
 
-The CSV's is `job_id,submit_s,run_s,cores,mem_gb`, optionally `nodes,project,heuristic`. With `nodes`, cores and memory
-are those on each of that many nodes. 1 GB is 1024 MiB, fractions of a MiB rounded up.
+The CSV's is `job_id,submit_s,run_s,cores,mem_gb`, optionally `nodes,project,heuristic,priority`. With `nodes`, cores
+and memory are those on each of that many nodes. 1 GB is 1024 MiB, fractions of a MiB rounded up. A `priority` is
+Slurm's, which the policy slurm alone uses: the larger, the earlier.
 """
 
 import numpy as np
@@ -18,7 +19,10 @@ from slurm_sns.sim.traces.site_partitions import EVERYWHERE, SitePartitions
 from slurm_sns.sim.traces.swf import read_swf
 from slurm_sns.sim.traces.trace_builder import RecordBuilder
 
-HEADER = "job_id,submit_s,run_s,cores,mem_gb and optionally nodes,project,heuristic"
+#: Slurm's own limit: its priorities have 32 bits.
+MOST_PRIORITY = (1 << 32) - 1
+
+HEADER = "job_id,submit_s,run_s,cores,mem_gb and optionally nodes,project,heuristic,priority"
 CHECKS = (
     Number("job_id", 0, whole=True),
     Number("nodes", 1, whole=True),
@@ -29,6 +33,7 @@ CHECKS = (
     Number("run_s", 0),
     Number("mem_gb", 0),
     Text("project", empty=True),
+    Number("priority", 0, MOST_PRIORITY, whole=True),
 )
 
 
@@ -81,5 +86,6 @@ def read_jobs(
             memory_mb=np.ceil(part["mem_gb"] * MIB_PER_GB),
             project=reader.listed("project", part) if "project" in part else None,
             heuristic=reader.listed("heuristic", part) if "heuristic" in part else None,
+            priority=part.get("priority"),
         )
     return builder.records(source.name)

@@ -61,7 +61,7 @@ class RecordBuilder:
         project: Sequence[str] | None = None,
         heuristic: Sequence[str] | None = None,
         limit_s: Column | None = None,
-        priority: Integers | None = None,
+        priority: Column | None = None,
         allowed: Integers | None = None,
     ) -> None:
         """Add jobs with known times and sizes; those that the nodes could never hold are dropped.
@@ -89,7 +89,7 @@ class RecordBuilder:
         if limit_s is not None:
             part["limit"] = np.where(limit_s[kept] > 0, _whole_seconds(limit_s[kept]), 0)
         if priority is not None:
-            part["priority"] = priority[kept]
+            part["priority"] = priority[kept].astype(np.int64)
         self._parts.append(part)
 
     def records(self, name: str, *, only_last: str = "") -> TraceArrays:

@@ -46,6 +46,11 @@ def simulate(tmp_path, monkeypatch, capfdbinary):
         (["--policy", "easy", "--user-estimates"], ["0", "100", "2", "110"]),
         (["--policy", "easy", "--queue-depth", "1"], ["0", "100", "110", "160"]),
         (["--policy", "easy", "--placement", "mix-fit"], ["0", "100", "2", "3"]),
+        # The backfill of second 1 has not seen jobs 3 and 4. Job 2 is booked for second 120: limits are whole minutes.
+        (["--policy", "slurm"], ["0", "100", "31", "31"]),
+        (["--policy", "slurm", "--bf-interval", "1"], ["0", "100", "2", "3"]),
+        (["--policy", "slurm", "--bf-interval", "1", "--user-estimates"], ["0", "100", "2", "110"]),
+        (["--policy", "slurm", "--bf-interval", "1", "--bf-max-job-test", "1"], ["0", "100", "110", "110"]),
     ],
 )
 def test_who_overtakes_whom(options, starts, simulate):
@@ -76,8 +81,8 @@ def test_a_trace_of_programs_runs_with_each_way_of_placing(policy, placement, si
     ("options", "words"),
     [
         (["--policy", "easy", "--placement", "magic"], "placement is 'magic'; valid: ce, cs, sns, first-fit"),
-        (["--policy", "ce", "--user-estimates"], "--user-estimates goes with --policy easy, not with ce"),
-        (["--policy", "fcfs", "--user-estimates"], "--user-estimates goes with --policy easy, not with fcfs"),
+        (["--policy", "ce", "--user-estimates"], "--user-estimates goes with --policy easy, slurm, not with ce"),
+        (["--policy", "fcfs", "--user-estimates"], "--user-estimates goes with --policy easy, slurm, not with fcfs"),
         (["--policy", "easy", "--progress", "contention"], "--progress goes with policies that match, not with easy"),
         (["--policy", "easy", "--age-limit", "5"], "--age-limit goes with policies that match, not with easy"),
         (["--policy", "easy", "--ties", "own"], "--ties goes with --policy max-jobs, combined, not with easy"),
@@ -87,6 +92,8 @@ def test_a_trace_of_programs_runs_with_each_way_of_placing(policy, placement, si
         ),
         (["--policy", "max-jobs", "--ties", "fair"], "ties is 'fair'; valid: list, own, record, random"),
         (["--policy", "max-jobs", "--withhold-up-to", "-1"], "valid: from 0 to 1e9"),
+        (["--policy", "easy", "--bf-interval", "5"], "--bf-interval goes with --policy slurm, not with easy"),
+        (["--policy", "slurm", "--bf-resolution", "4000"], "bf_resolution_s is 4000; valid: from 1 to 3600"),
         (["--policy", "easy", "--learn", "0.1"], "--learn goes with --policy sns, combined, not with easy"),
     ],
 )
@@ -98,7 +105,7 @@ def test_bad_use_is_one_line_and_exit_2(options, words, simulate):
     assert words in error
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "slurm"])
 def test_tasks_for_more_nodes_than_there_are_leave_their_job_out(simulate, tmp_path, policy):
     trace = tmp_path / "tasks.csv"
     header = "job_id,submit_s,run_s,tasks,cpu_need,memory_need\n"

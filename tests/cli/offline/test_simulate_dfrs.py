@@ -81,7 +81,7 @@ def test_the_table_shows_preemptions_and_migrations(files):
     assert "mean bounded stretch" in shown
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "slurm"])
 def test_batch_schedulers_run_each_task_on_a_node_of_its_own(files, tmp_path, policy):
     assert run(*files, "--policy", policy, "--out", str(tmp_path / "out")).exit_code == 0
     assert [row["start_s"] for row in rows(tmp_path / "out")] == ["0", "100", "100"]
@@ -94,7 +94,7 @@ def test_batch_schedulers_run_each_task_on_a_node_of_its_own(files, tmp_path, po
         (["--policy", "dfrs-greedy", "--interval", "3"], "--interval does not go with dfrs-greedy"),
         (["--policy", "dfrs-greedy", "--period", "3"], "--period goes with --policy dfrs-dynmcb8-per"),
         (["--policy", "dfrs-dynmcb8", "--retry-at-events"], "--retry-at-events goes with --policy dfrs-greedy"),
-        (["--policy", "max-jobs"], "tasks with fluid needs go with --policy fcfs, easy and dfrs-"),
+        (["--policy", "max-jobs"], "tasks with fluid needs go with --policy fcfs, easy, slurm and dfrs-"),
         (["--policy", "easy", "--user-estimates"], "a CSV has no time limits"),
         (["--policy", "dfrs-greedy", "--user-estimates"], "--user-estimates goes with --policy easy"),
         (["--policy", "easy", "--profiles", "nosuch.yaml"], "jobs have tasks and no programs"),

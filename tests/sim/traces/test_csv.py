@@ -32,6 +32,12 @@ def test_with_nodes_cores_and_memory_are_per_node(read):
     assert (each.job.project, each.job.heuristic, each.job.order) == ("astro", "mix-fit", (5,))
 
 
+def test_priorities_are_those_of_the_jobs_that_stay_in_the_order_of_their_submits(write, small_pool):
+    text = HEADER.strip() + ",priority\n1,9,60,2,1,7\n2,5,60,99,1,8\n3,5,60,2,1,9\n"
+
+    assert read_records(write("trace.csv", text), small_pool).priority.tolist() == [9, 7]
+
+
 def test_columns_may_come_in_any_order_and_compressed(read):
     (each,) = read("mem_gb,cores,run_s,submit_s,job_id\n4,2,60,5,77\n", "trace.csv.gz").jobs
 

@@ -1,0 +1,246 @@
+"""Slurm alone: what its main pass and its backfill do, by the compiled passes and by the plain ones."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.batch.slurm import PlainSlurm, limit_of
+
+from slurm_sns.model import Alternative, Job, Node, Resources
+from slurm_sns.policies.baselines.parameters import SlurmParameters
+from slurm_sns.policies.placement.node_arrays import NodeArrays, fits_ever
+from slurm_sns.sim.replay.trace_replay import replay_as_slurm
+from slurm_sns.sim.trace import Trace, TraceJob, of_values
+
+Starts = dict[int, tuple[int, tuple[int, ...]]]
+
+
+def compiled(nodes: NodeArrays, jobs, parameters: SlurmParameters, priority=None) -> Starts:
+    trace = of_values(Trace(tuple(jobs), {}))
+    if priority is not None:
+        trace = replace(trace, priority=np.array([priority[each.job.id] for each in jobs], np.int64))
+    run = replay_as_slurm(nodes, trace, parameters)
+    return {
+        int(name): (start, tuple(run.nodes(at)))
+        for at, (name, start) in enumerate(zip(trace.identity.tolist(), run.start_s.tolist(), strict=True))
+    }
+
+
+def plain(nodes: NodeArrays, jobs, parameters: SlurmParameters, priority=None) -> Starts:
+    return PlainSlurm(nodes, jobs, parameters, priority or {}).run().starts
+
+
+def of(cores: int, count: int = 1, *, names: str = "abcdef", weights=(0,) * 6) -> NodeArrays:
+    """So many nodes of this size."""
+    size = Resources(cores, 8192)
+    return NodeArrays.of([Node(names[at], size, size, weights[at], ()) for at in range(count)])
+
+
+def job(identity: int, submit_s: int, run_s: int, cores: int, **more) -> TraceJob:
+    """A job whose limit is `limit_s`, or its run time."""
+    nodes, limit_s = more.pop("nodes", 1), more.pop("limit_s", run_s)
+    alternative = Alternative(nodes, Resources(cores, 1024), exclusive=more.pop("exclusive", False))
+    return TraceJob(Job(identity, submit_s, (alternative,), (submit_s,), expected_run_s=limit_s, **more), run_s)
+
+
+@pytest.fixture(params=[compiled, plain], ids=["compiled", "plain"])
+def starts(request):
+    """The second in which each job starts."""
+
+    def starts(nodes, jobs, parameters=None, priority=None) -> list[int]:
+        found = request.param(nodes, jobs, parameters or SlurmParameters(), priority)
+        return [found[each.job.id][0] for each in jobs]
+
+    return starts
+
+
+@pytest.fixture(params=[compiled, plain], ids=["compiled", "plain"])
+def places(request):
+    """The nodes of each job."""
+
+    def places(nodes, jobs) -> list[tuple[int, ...]]:
+        found = request.param(nodes, jobs, SlurmParameters())
+        return [found[each.job.id][1] for each in jobs]
+
+    return places
+
+
+#: A node of 4 cores with a job on 3 of them until second 600, and one that waits for all 4.
+BUSY = job(1, 0, 600, 3)
+HEAD = job(2, 1, 600, 4)
+
+
+def test_backfill_waits_for_its_interval(starts):
+    # The backfill of second 1 has booked the node for job 2; job 3 comes in second 2, the next one is in second 31.
+    assert starts(of(4), [BUSY, HEAD, job(3, 2, 60, 1)]) == [0, 600, 31]
+    assert starts(of(4), [BUSY, HEAD, job(3, 2, 60, 1)], SlurmParameters(bf_interval_s=5)) == [0, 600, 6]
+
+
+def test_a_job_that_would_delay_the_one_before_it_waits(starts):
+    assert starts(of(4), [BUSY, HEAD, job(3, 2, 60, 1, limit_s=1200)]) == [0, 600, 1200]
+
+
+def test_a_job_that_may_end_in_the_second_in_which_a_booking_begins_waits(starts):
+    assert starts(of(4), [BUSY, HEAD, job(3, 30, 60, 1, limit_s=540)])[2] == 31
+    assert starts(of(4), [BUSY, HEAD, job(3, 60, 60, 1, limit_s=540)])[2] == 1200
+
+
+def test_a_node_is_booked_as_a_whole(starts):
+    # Job 2 needs 2 cores from second 600 on. Job 3 could have the fourth core all the time; the node is not its.
+    assert starts(of(4), [BUSY, job(2, 1, 600, 2), job(3, 2, 6000, 1)]) == [0, 600, 600]
+
+
+def test_every_waiting_job_is_booked_not_only_the_first(starts):
+    # Jobs 2 and 3 are booked for 600 and 1200. Job 4 would end before 1260, but not before 1200.
+    jobs = [BUSY, HEAD, job(3, 2, 600, 4), job(4, 3, 1199, 1)]
+    assert starts(of(4), jobs) == [0, 600, 1200, 1800]
+
+
+def test_jobs_that_are_not_tested_are_not_started(starts):
+    jobs = [BUSY, HEAD, job(3, 2, 600, 4), job(4, 3, 60, 1)]
+    assert starts(of(4), jobs, SlurmParameters(bf_max_job_test=2))[3] == 1800
+    assert starts(of(4), jobs, SlurmParameters(bf_max_job_test=3))[3] == 31
+
+
+def test_behind_the_window_nothing_is_booked(starts):
+    jobs = [BUSY, HEAD, job(3, 2, 1200, 1)]
+    assert starts(of(4), jobs, SlurmParameters(bf_window_s=300)) == [0, 1231, 31]
+
+
+def test_priority_comes_before_submit(starts):
+    jobs = [job(1, 0, 60, 4), job(2, 1, 60, 4), job(3, 2, 60, 4)]
+    assert starts(of(4), jobs, priority={1: 1, 2: 1, 3: 5}) == [0, 120, 60]
+
+
+def test_a_job_past_its_limit_is_expected_to_end_at_once(starts):
+    # Job 1 runs until 600, its limit is 60. So job 3 is always in the way of job 2.
+    jobs = [job(1, 0, 600, 3, limit_s=60), HEAD, job(3, 100, 60, 1)]
+    assert starts(of(4), jobs) == [0, 600, 1200]
+
+
+def test_who_finds_no_place_blocks_the_nodes_that_it_may_use(starts):
+    parameters = SlurmParameters(bf_interval_s=10_000, bf_window_s=1)
+    jobs = [
+        job(1, 0, 600, 4, allowed=frozenset("a")),
+        job(2, 0, 600, 4, allowed=frozenset("a")),
+        job(3, 1, 600, 1, allowed=frozenset("ab")),
+        job(4, 2, 600, 4, allowed=frozenset("c")),
+    ]
+    assert starts(of(4, 3), jobs, parameters) == [0, 600, 1, 2]
+
+
+def test_one_node_is_the_tightest_several_are_the_first(places):
+    busy = [job(1, 0, 600, 1), job(2, 0, 600, 2, allowed=frozenset("c"))]
+    assert places(of(4, 3), [*busy, job(3, 1, 60, 1), job(4, 1, 60, 1, nodes=2)])[2:] == [(2,), (0, 1)]
+
+
+def test_lighter_nodes_come_first(places):
+    assert places(of(4, 3, weights=(2, 1, 1)), [job(1, 0, 60, 1), job(2, 0, 60, 1, nodes=3)]) == [(1,), (0, 1, 2)]
+
+
+def test_an_exclusive_job_waits_for_an_empty_node(starts):
+    assert starts(of(4), [job(1, 0, 60, 1), job(2, 1, 60, 1, exclusive=True), job(3, 2, 60, 1)]) == [0, 60, 120]
+
+
+# --- properties
+
+
+@st.composite
+def clusters(draw) -> NodeArrays:
+    """Six nodes of two sizes; they may differ in weight and lie under two switches."""
+    weighs, is_connected = draw(st.booleans()), draw(st.booleans())
+    nodes = []
+    for at, name in enumerate("abcdef"):
+        size = Resources(4 + 4 * (at % 2), 8192, 10, 20)
+        nodes.append(Node(name, size, size, at % 3 if weighs else 0, (f"s{at // 3}",) if is_connected else ()))
+    return NodeArrays.of(nodes)
+
+
+@st.composite
+def cases(draw, *, are_limits_exact: bool = False):
+    """Nodes, jobs that they can run, parameters, and priorities or None."""
+    nodes = draw(clusters())
+    sizes = st.tuples(st.sampled_from([1, 1, 2, 3]), st.sampled_from([1, 2, 4, 5]), st.sampled_from([1024, 3000, 7000]))
+    some = draw(st.lists(st.tuples(sizes, st.sampled_from([0, 0, 3]), st.booleans()), min_size=1, max_size=4))
+    jobs = []
+    for at in range(draw(st.integers(1, 30))):
+        (count, cores, memory_mb), ways, is_alone = draw(st.sampled_from(some))
+        run_s = draw(st.sampled_from([60, 180, 600])) if are_limits_exact else draw(st.integers(1, 700))
+        limit_s = run_s if are_limits_exact else draw(st.sampled_from([None, 30, 200, 900, 3000]))
+        asked = Alternative(count, Resources(cores, memory_mb, ways), exclusive=is_alone)
+        allowed = draw(st.sampled_from([None, None, frozenset("abcd")]))
+        submit_s = draw(st.integers(0, 400))
+        if fits_ever(nodes, asked, allowed):
+            one = Job(at, submit_s, (asked,), (submit_s,), allowed=allowed, expected_run_s=limit_s)
+            jobs.append(TraceJob(one, run_s))
+    jobs.sort(key=lambda each: each.job.submit_s)
+    parameters = SlurmParameters(
+        bf_interval_s=draw(st.sampled_from([1, 30, 90])),
+        bf_max_job_test=500 if are_limits_exact else draw(st.sampled_from([1, 3, 500])),
+        bf_window_s=86_400 if are_limits_exact else draw(st.sampled_from([100, 1000, 86_400])),
+        bf_resolution_s=draw(st.sampled_from([1, 60, 300])),
+    )
+    priority = draw(st.sampled_from([None, {each.job.id: each.job.id * 7 % 5 for each in jobs}]))
+    return nodes, jobs, parameters, priority
+
+
+@pytest.mark.long
+@settings(max_examples=400, deadline=None)
+@given(cases())
+def test_the_compiled_passes_start_jobs_as_the_plain_ones(case):
+    nodes, jobs, parameters, priority = case
+    if jobs:
+        assert compiled(nodes, jobs, parameters, priority) == plain(nodes, jobs, parameters, priority)
+
+
+@pytest.mark.long
+@settings(max_examples=100, deadline=None)
+@given(cases())
+def test_no_job_is_lost_and_no_node_over_capacity(case):
+    nodes, jobs, parameters, priority = case
+    if not jobs:
+        return
+    found = compiled(nodes, jobs, parameters, priority)
+
+    assert set(found) == {each.job.id for each in jobs}
+    held = {each.job.id: each.job.alternatives[0] for each in jobs}
+    ends = {each.job.id: found[each.job.id][0] + each.run_s for each in jobs}
+    for moment_s, _ in found.values():
+        left = nodes.capacity.astype(np.int64).copy()
+        for identity, (start_s, of_job) in found.items():
+            if start_s <= moment_s < ends[identity]:
+                asked = held[identity]
+                left[:, of_job] -= nodes.capacity[:, of_job] if asked.exclusive else np.array([asked.demand]).T
+        assert (left >= 0).all()
+
+
+@pytest.mark.long
+@settings(max_examples=100, deadline=None)
+@given(cases(are_limits_exact=True))
+def test_with_exact_limits_the_first_job_never_starts_later_than_it_was_booked(case):
+    nodes, jobs, parameters, _ = case
+    ran = PlainSlurm(nodes, jobs, parameters).run()
+    for _, booked in ran.plans:
+        first = min(booked, key=lambda each: [one.job.id for one in jobs].index(each.job), default=None)
+        if first is not None:
+            assert ran.starts[first.job][0] <= first.planned_s
+
+
+@pytest.mark.long
+@settings(max_examples=100, deadline=None)
+@given(cases())
+def test_bookings_of_a_node_do_not_overlap_and_last_as_long_as_their_jobs(case):
+    nodes, jobs, parameters, priority = case
+    limits = {each.job.id: limit_of(each.job) for each in jobs}
+    for now_s, booked in PlainSlurm(nodes, jobs, parameters, priority or {}).run().plans:
+        for node in range(6):
+            of_node = sorted(each for each in booked if node in each.nodes)
+            of_node.sort(key=lambda each: each.begin_s)
+            assert all(one.end_s <= next_one.begin_s for one, next_one in pairwise(of_node))
+        for each in booked:
+            assert each.begin_s <= each.planned_s
+            assert now_s < each.planned_s <= now_s + parameters.bf_window_s
+            assert each.planned_s + limits[each.job] <= each.end_s
