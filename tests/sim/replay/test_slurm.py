@@ -99,6 +99,12 @@ def test_every_waiting_job_is_booked_not_only_the_first(starts):
     assert starts(of(4), jobs) == [0, 600, 1200, 1800]
 
 
+def test_what_a_backfill_has_started_is_taken_for_jobs_alike_behind_it(starts):
+    # In second 31 job 3 starts. Job 4, which asks for the same, is booked for its end, so job 5 would be in its way.
+    jobs = [job(1, 0, 600, 2), job(2, 1, 600, 5), job(3, 2, 120, 2), job(4, 3, 120, 2), job(5, 4, 180, 1)]
+    assert starts(of(5), jobs) == [0, 600, 31, 151, 151]
+
+
 def test_jobs_that_are_not_tested_are_not_started(starts):
     jobs = [BUSY, HEAD, job(3, 2, 600, 4), job(4, 3, 60, 1)]
     assert starts(of(4), jobs, SlurmParameters(bf_max_job_test=2))[3] == 1800
@@ -121,15 +127,17 @@ def test_a_job_past_its_limit_is_expected_to_end_at_once(starts):
     assert starts(of(4), jobs) == [0, 600, 1200]
 
 
-def test_who_finds_no_place_blocks_the_nodes_that_it_may_use(starts):
-    parameters = SlurmParameters(bf_interval_s=10_000, bf_window_s=1)
+def test_who_finds_no_place_blocks_the_nodes_that_it_may_use_and_no_others(starts, places):
+    # Job 2 waits for all of node a. So job 3 does not get the fourth core there, but goes to b; job 4 may use c alone.
+    only_a, a_or_b, only_c = frozenset("a"), frozenset("ab"), frozenset("c")
     jobs = [
-        job(1, 0, 600, 4, allowed=frozenset("a")),
-        job(2, 0, 600, 4, allowed=frozenset("a")),
-        job(3, 1, 600, 1, allowed=frozenset("ab")),
-        job(4, 2, 600, 4, allowed=frozenset("c")),
+        job(1, 0, 600, 3, allowed=only_a),
+        job(2, 0, 600, 4, allowed=only_a),
+        job(3, 1, 600, 1, allowed=a_or_b),
+        job(4, 2, 600, 4, allowed=only_c),
     ]
-    assert starts(of(4, 3), jobs, parameters) == [0, 600, 1, 2]
+    assert places(of(4, 3), jobs) == [(0,), (0,), (1,), (2,)]
+    assert starts(of(4, 3), jobs) == [0, 600, 1, 2]
 
 
 def test_one_node_is_the_tightest_several_are_the_first(places):
