@@ -42,6 +42,7 @@ from slurm_sns.sim.traces.nodes_csv import read_site
 from slurm_sns.sim.traces.pool_trace import has_pools, read_pool_trace
 from slurm_sns.sim.traces.program_trace import ProgramTrace, TraceReader
 from slurm_sns.sim.traces.read_trace import read_records
+from slurm_sns.sim.traces.site_partitions import SitePartitions
 
 #: Called from time to time with the number of jobs that have started (or were submitted, or have ended).
 ReportProgress = Callable[[int], None]
