@@ -50,5 +50,5 @@ def test_a_portfolio_heeds_the_age_limit(tmp_path):
 def test_a_policy_known_by_its_plans_has_no_use_for_profiles(tmp_path):
     spreading = SpreadingRequest(REPRODUCTION, user_estimates=True)
 
-    with pytest.raises(BadInput, match="--user-estimates go with portfolios, fcfs and easy, not with theirs"):
+    with pytest.raises(BadInput, match="--user-estimates go with portfolios, fcfs, easy and slurm, not with theirs"):
         written(tmp_path, asked(Nothing(), spreading=spreading))

@@ -185,7 +185,7 @@ def test_the_same_input_gives_the_same_bytes(simulate):
         (("--policy", "snss"), "valid: first-fit, best-fit-cores"),
         (
             ("--policy", "mix-fit", "--alpha", "0.5"),
-            "--alpha goes with --policy ce, cs, sns, combined, fcfs, easy, not",
+            "--alpha goes with --policy ce, cs, sns, combined, fcfs, easy, slurm, not",
         ),
         (("--policy", "max-jobs", "--profiles", PROFILES), "--profiles goes with --policy ce, cs, sns, combined"),
         (("--policy", "sns", "--alpha", "0"), "alpha is 0.0; valid: above 0, at most 1"),
