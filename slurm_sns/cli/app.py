@@ -4,7 +4,7 @@ import typer
 
 from slurm_sns import __version__
 from slurm_sns.cli import policies
-from slurm_sns.cli.live import agent, asking, checking, control, daemons, key, node, profile, site_files
+from slurm_sns.cli.live import agent, asking, checking, control, daemons, key, node, observe, profile, site_files
 from slurm_sns.cli.offline import coverage, pseudonyms, reproduce, simulate, workload
 
 _HELP = "Place Slurm jobs by Max-Jobs matching. The same decisions run live and on traces."
@@ -35,11 +35,13 @@ _ASK = "Ask the running scheduler"
 _RUN = "Run on the controller"
 _NODE = "Run on a node"
 _OFFLINE = "Offline"
+_LOGIN = "As any user on a login node"
 
 app.command("status", rich_help_panel=_ASK)(asking.status)
 app.command("queue", rich_help_panel=_ASK)(asking.queue)
 app.command("explain", rich_help_panel=_ASK)(asking.explain)
 app.command("release", rich_help_panel=_ASK)(control.release)
+app.command("observe", rich_help_panel=_LOGIN)(observe.observe)
 app.command("scheduler", rich_help_panel=_RUN)(daemons.scheduler)
 app.command("watchdog", rich_help_panel=_RUN)(daemons.watchdog)
 app.command("draft", rich_help_panel=_RUN)(site_files.draft)

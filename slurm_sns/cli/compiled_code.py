@@ -35,6 +35,13 @@ def keep_by_state() -> None:
         os.environ[VARIABLE] = str(kept / state)
 
 
+def keep_out_of_the_users_cache(directory: Path) -> None:
+    """Put into this directory what would otherwise be cached in the user's; to be called before numba is imported."""
+    kept = Path(os.environ[VARIABLE])
+    if kept.parent == _user_cache():
+        os.environ[VARIABLE] = str(directory.absolute() / kept.name)
+
+
 def state_of_the_code(package: Path) -> str:
     """A name for the present contents of the compiled modules."""
     digest = hashlib.sha256()

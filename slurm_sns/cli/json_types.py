@@ -193,6 +193,106 @@ class ReproductionJson(TypedDict):
     """How long it took, seconds."""
 
 
+class AdviceValues(TypedDict):
+    """A job that slurm_sns would start now."""
+
+    job: str
+    """The job, as `41`; a task of an array as `41_7`."""
+    user: str
+    """Its owner's name if that is who asks, else `-`."""
+    tasks: int
+    """Its number of tasks."""
+    nodes: str
+    """The nodes, as a node list."""
+    heuristic: str
+    """The heuristic whose schedule was chosen; empty for a policy without any."""
+
+
+class AdviceOutcomeValues(TypedDict):
+    """What Slurm did about a job."""
+
+    job: str
+    """The job."""
+    comparison: str
+    """`earlier`: slurm_sns would have started it before Slurm did; `same`: at the same time; `later`: Slurm started it,
+    and the plan of the look before let it wait; `gone`: nobody saw it start."""
+    seconds: float | None
+    """How much earlier, seconds; null for `later` and `gone`."""
+    nodes: str
+    """The nodes on which Slurm started it."""
+    on_same_nodes: bool
+    """Whether they are those of the advice."""
+
+
+class OvertakenValues(TypedDict):
+    """A job that an earlier look would have started, and on whose nodes Slurm has started others since the last one."""
+
+    job: str
+    """The job."""
+    since_s: float
+    """For how long it would have run by now, seconds."""
+    others: list[str]
+    """The jobs that Slurm has started there."""
+
+
+class AdviceSummaryValues(TypedDict):
+    """The sum of the looks so far."""
+
+    looks: int
+    """Looks."""
+    advised: int
+    """Jobs that slurm_sns would have started."""
+    earlier: int
+    """Of these, the ones that Slurm started later."""
+    earlier_mean_s: float | None
+    """By how much, seconds on average; null without any."""
+    same: int
+    """Those that Slurm started at the same time."""
+    on_same_nodes: int
+    """Those that Slurm started on the same nodes."""
+    later: int
+    """Jobs that Slurm started while the plan of the look before let them wait."""
+    gone: int
+    """Jobs that nobody saw start."""
+    still_waiting: int
+    """Jobs that slurm_sns would have started, and that wait."""
+
+
+class ObserveJson(TypedDict):
+    """A line of `sns observe --json`, and of looks.jsonl in its directory: one look."""
+
+    version: int
+    """The version of this form: 1."""
+    at_s: float
+    """When, Unix seconds."""
+    read_s: float
+    """How long Slurm took to answer, seconds."""
+    plan_s: float
+    """How long reading the answer and planning took, seconds."""
+    policy: str
+    """The policy."""
+    partitions: list[str]
+    """The partitions that count as managed."""
+    pending: int
+    """Records of jobs that wait in Slurm."""
+    managed: int
+    """Those that slurm_sns would manage."""
+    advices: list[AdviceValues]
+    """The jobs that it would start now, and no earlier look would have."""
+    as_before: int
+    """How many more it would start now that an earlier look would have started."""
+    outcomes: list[AdviceOutcomeValues]
+    """What Slurm has done since the look before."""
+    overtaken: list[OvertakenValues]
+    """Jobs of earlier looks that still wait while Slurm has started others on their nodes."""
+    left_out: dict[str, int]
+    """Lines of Slurm's answers that could not be read, by reason."""
+    hidden: list[str]
+    """What Slurm hides from ordinary users (PrivateData)."""
+    summary: AdviceSummaryValues
+    """The sum so far."""
+
+
 class WatchLine(TypedDict):
     """A line of `--watch --json`: an object for each answer, with `answer` or `error`."""
 

@@ -8,7 +8,7 @@ import ctypes
 import errno
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -91,10 +91,13 @@ def is_unreachable(number: int) -> bool:
     return number in _STANDBY | _CONNECTION or any(number in numbers for numbers in _COMMUNICATION)
 
 
-def run(command: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S) -> str:
-    """Run a command of Slurm and return what it prints.
+def run(
+    command: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S, variables: Mapping[str, str] | None = None
+) -> str:
+    """Run a command of Slurm, with these environment variables beside ours, and return what it prints.
 
-    No shell is involved. Text that a user wrote is only ever a part of one argument, after a name of ours and `=`.
+    No shell is involved. Text that a user wrote is only ever a part of one argument, after a name of ours and `=`. What
+    is no UTF-8 in the answer is replaced; line ends stay as they are, because users' texts may have carriage returns.
 
     Raises:
         Unreachable: Slurm does not answer.
@@ -102,7 +105,11 @@ def run(command: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S) -> 
     """
     try:
         done = subprocess.run(  # noqa: S603 -- a list, no shell
-            [command, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False
+            [command, *arguments],
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+            env={**os.environ, **(variables or {})},
         )
     except subprocess.TimeoutExpired:
         raise Unreachable(f"{command} did not answer within {timeout_s:g} s") from None
@@ -110,9 +117,10 @@ def run(command: str, *arguments: str, timeout_s: float = COMMAND_TIMEOUT_S) -> 
         raise Refused(f"{command} cannot be run: {problem.strerror}") from None
     if done.returncode != 0:
         # Slurm's commands name themselves in some messages and not in others.
-        text = f"{command}: " + " ".join((done.stderr or done.stdout).split()).removeprefix(f"{command}: ")
+        told = (done.stderr or done.stdout).decode(errors="replace")
+        text = f"{command}: " + " ".join(told.split()).removeprefix(f"{command}: ")
         raise (Unreachable(text) if any(known in text for known in _UNREACHABLE_TEXTS) else Refused(text))
-    return done.stdout
+    return done.stdout.decode(errors="replace")
 
 
 class _LogOptions(ctypes.Structure):

@@ -136,11 +136,11 @@ def read_site() -> Site:
         plugin_dirs=tuple(Path(each) for each in running.plugin_dirs or ()),
         plugstack=Path(running.plugin_stack_config) if running.plugin_stack_config else None,
         keeps_accounts=(running.accounting_storage_type or "").endswith("/slurmdbd"),
-        rules=tuple(filter(None, map(_rules, partitions.values()))),
+        rules=tuple(filter(None, map(partition_rules, partitions.values()))),
         preemption=PreemptionRules(running.preempt_type or "", running.preempt_mode or ""),
         priority_type=running.priority_type or "",
         site_factor_plugin=running.priority_site_factor_plugin or "",
-        priority_weights=_weights(running),
+        priority_weights=sum_of_weights(running),
         federation=federation_of(run("scontrol", "show", "federation")),
         topology=topology(configuration_path().parent, running.topology_plugin or ""),
         admin_comments=tuple(
@@ -162,7 +162,7 @@ def federation_of(shown: str) -> str:
     return value.strip() if name == "Federation" else ""
 
 
-def _rules(record: Any) -> SitePartition | None:
+def partition_rules(record: Any) -> SitePartition | None:
     """One pyslurm.Partition; None: it cannot be read."""
     seen = translate.partition(record)
     if seen is None:
@@ -183,7 +183,8 @@ def _number(shown: Any) -> int | None:
     return shown if isinstance(shown, int) else None
 
 
-def _weights(running: Any) -> int:
+def sum_of_weights(running: Any) -> int:
+    """The sum of all PriorityWeight options."""
     names = ("age", "assoc", "fair_share", "job_size", "partition", "qos")
     weights = [getattr(running, f"priority_weight_{name}") for name in names]
     weights += (running.priority_weight_tres or {}).values()
@@ -244,7 +245,7 @@ def backfill(scheduler_parameters: Any) -> Backfill:
 
 def has_priorities(running: Any) -> bool:
     """Whether slurmctld computes priorities of jobs: priority/multifactor with any weight."""
-    return running.priority_type == "priority/multifactor" and _weights(running) > 0
+    return running.priority_type == "priority/multifactor" and sum_of_weights(running) > 0
 
 
 def has_boost(priority_type: str | None, site_factor_plugin: str | None, scheduler_parameters: Any) -> bool:

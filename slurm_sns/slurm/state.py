@@ -1,15 +1,17 @@
 """The State port on pyslurm: one bulk read each of jobs, nodes, reservations and partitions, in this order."""
 
 import pwd
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.scheduler.observation import EMPTY_QUEUE, DatabaseQueue, Observation, PreemptionRules
 from slurm_sns.slurm import translate
-from slurm_sns.slurm.accounting import AccountingDatabase
+from slurm_sns.slurm.accounting import AccountingDatabase, AccountingValues
 from slurm_sns.slurm.api import answers, configuration_path, pyslurm
 from slurm_sns.slurm.site import backfill, fills_sockets, has_boost, has_extra, has_priorities
 from slurm_sns.topology import topology
@@ -35,29 +37,47 @@ class SlurmState:
             nodes = api.Nodes.load()
             reservations = api.Reservations.load()
             partitions = api.Partitions.load()
-        estimates = shows_estimates(configured.version)
-        return Observation(
-            jobs=tuple(translate.job(record, user_name, shows_estimates=estimates) for record in jobs.values()),
-            nodes=tuple(translate.node(record) for record in nodes.values()),
-            reservations=tuple(translate.reservation(record) for record in reservations.values()),
-            partitions=tuple(filter(None, (translate.partition(record) for record in partitions.values()))),
-            qos_priorities=numbers.qos_priorities,
-            qos_freedoms=numbers.qos_freedoms,
-            shares=numbers.shares,
-            tres_limits=numbers.tres_limits,
-            backfill=backfill(configured.scheduler_parameters),
-            preemption=PreemptionRules(
-                type=configured.preempt_type or "", mode=configured.preempt_mode or "", of_qos=numbers.qos_preempts
-            ),
-            has_priorities=has_priorities(configured),
-            has_boost=has_boost(
-                configured.priority_type, configured.priority_site_factor_plugin, configured.scheduler_parameters
-            ),
-            has_extra=has_extra(configured.scheduler_parameters),
-            fills_sockets=fills_sockets(configured.select_type_parameters),
-            database_queue=_database_queue(configured.max_dbd_msgs),
-            topology=topology(configuration_path().parent, configured.topology_plugin or ""),
-        )
+        read = Records(configured, jobs.values(), nodes.values(), reservations.values(), partitions.values(), user_name)
+        seen = observation(read, numbers, configuration_path().parent)
+        return replace(seen, database_queue=_database_queue(configured.max_dbd_msgs))
+
+
+class Records(NamedTuple):
+    """What slurmctld shows, with pyslurm's attributes; `user_name` turns a user id into a name."""
+
+    configured: Any
+    jobs: Iterable[Any]
+    nodes: Iterable[Any]
+    reservations: Iterable[Any]
+    partitions: Iterable[Any]
+    user_name: Callable[[int], str]
+
+
+def observation(read: Records, numbers: AccountingValues, directory: Path) -> Observation:
+    """The observation of these records; `directory` is that of slurm.conf, beside which the topology is told."""
+    configured = read.configured
+    estimates = shows_estimates(configured.version)
+    return Observation(
+        jobs=tuple(translate.job(record, read.user_name, shows_estimates=estimates) for record in read.jobs),
+        nodes=tuple(translate.node(record) for record in read.nodes),
+        reservations=tuple(translate.reservation(record) for record in read.reservations),
+        partitions=tuple(filter(None, (translate.partition(record) for record in read.partitions))),
+        qos_priorities=numbers.qos_priorities,
+        qos_freedoms=numbers.qos_freedoms,
+        shares=numbers.shares,
+        tres_limits=numbers.tres_limits,
+        backfill=backfill(configured.scheduler_parameters),
+        preemption=PreemptionRules(
+            type=configured.preempt_type or "", mode=configured.preempt_mode or "", of_qos=numbers.qos_preempts
+        ),
+        has_priorities=has_priorities(configured),
+        has_boost=has_boost(
+            configured.priority_type, configured.priority_site_factor_plugin, configured.scheduler_parameters
+        ),
+        has_extra=has_extra(configured.scheduler_parameters),
+        fills_sockets=fills_sockets(configured.select_type_parameters),
+        topology=topology(directory, configured.topology_plugin or ""),
+    )
 
 
 class JobsAlone:

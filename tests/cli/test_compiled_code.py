@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from slurm_sns.cli import compiled_code
-from slurm_sns.cli.compiled_code import VARIABLE, keep_by_state, state_of_the_code
+from slurm_sns.cli.compiled_code import VARIABLE, keep_by_state, keep_out_of_the_users_cache, state_of_the_code
 
 
 @pytest.fixture
@@ -60,3 +61,13 @@ def test_every_command_keeps_it_so(tmp_path):
         check=False,
     )
     assert done.stdout.splitlines()[-1] == f"{tmp_path}/{state_of_the_code(compiled_code.PACKAGE)}"
+
+
+def test_a_user_who_observes_has_it_in_a_directory_of_theirs_unless_they_named_another(package, monkeypatch, tmp_path):
+    state = state_of_the_code(package)
+    for named, kept in (("", tmp_path / "seen"), ("/scratch/numba", Path("/scratch/numba"))):
+        monkeypatch.setattr(os, "access", lambda _path, _mode: False)
+        monkeypatch.setenv(VARIABLE, named)
+        keep_by_state()
+        keep_out_of_the_users_cache(tmp_path / "seen")
+        assert os.environ[VARIABLE] == str(kept / state)

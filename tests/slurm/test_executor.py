@@ -411,7 +411,7 @@ def test_of_many_orders_those_that_were_not_answered_are_unreachable(mocker, pys
 
 
 def answer(mocker, code: int = 0, output: str = "", errors: str = ""):
-    return mocker.patch("subprocess.run", return_value=CompletedProcess([], code, output, errors))
+    return mocker.patch("subprocess.run", return_value=CompletedProcess([], code, output.encode(), errors.encode()))
 
 
 def test_a_command_is_run_without_a_shell(mocker) -> None:

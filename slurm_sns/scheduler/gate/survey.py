@@ -9,7 +9,14 @@ from dataclasses import dataclass, field, replace
 
 from slurm_sns.scheduler.gate.arrays import busy_tasks, within_limits
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES, Try, pause, still_meant, waiting_for_limits
-from slurm_sns.scheduler.gate.job_status import Status, is_held, own_begin_s, status_of, waits_for_others
+from slurm_sns.scheduler.gate.job_status import (
+    Status,
+    is_held,
+    is_limit,
+    own_begin_s,
+    status_of,
+    waits_for_others,
+)
 from slurm_sns.scheduler.gate.leases import Leases, leases, next_gate_s
 from slurm_sns.scheduler.gate.orders import GateOrder, follow_up, free, renew
 from slurm_sns.scheduler.observation import JobState, ObservedJob
@@ -197,7 +204,10 @@ def _hindrance(job: ObservedJob, tried: Try | None, settings: Settings, now_s: f
             if job.reason.startswith("Depend")
             else "waits for its dependency"
         )
-    begin_s = job.begin_s if record is None or record.is_slurms else own_begin_s(job, record, now_s)
+    is_slurms = record is None or record.is_slurms
+    if is_slurms and is_limit(job.reason):  # Slurm has looked at it, and would not start it wherever it were placed
+        return f"has met a limit ({job.reason})"
+    begin_s = job.begin_s if record is None or is_slurms else own_begin_s(job, record, now_s)
     if begin_s is not None and begin_s > now_s:
         return f"may begin in {begin_s - now_s:.0f} s"
     return pause(tried, settings, now_s)

@@ -224,6 +224,14 @@ def test_advise_plans_the_jobs_that_the_filter_has_marked_and_changes_none() -> 
     assert (planned(seen), seen.follow_ups) == ([1], ())
 
 
+@pytest.mark.parametrize(("mode", "marks"), [(OBSERVE, FOREIGN), (ADVISE, ADVISED)])
+def test_advise_and_observe_plan_no_job_of_which_slurm_says_that_it_has_met_a_limit(mode, marks) -> None:
+    limited = job(1, reason="QOSMaxCpuPerUserLimit", **marks)
+    seen = situation(look(limited, job(2, reason="Priority", **marks)), settings=mode)
+    assert planned(seen) == [2]
+    assert seen.blocked == {1: "has met a limit (QOSMaxCpuPerUserLimit)"}
+
+
 def test_observe_plans_plain_batch_jobs_of_our_partitions_as_if_they_were_ours() -> None:
     jobs = [
         job(1, **FOREIGN),
