@@ -13,13 +13,14 @@ from re import fullmatch
 
 from slurm_sns.errors import Unreachable
 from slurm_sns.log import Log
-from slurm_sns.scheduler.observation import NO_LIMITS, Observation
+from slurm_sns.scheduler.observation import NO_LIMITS, JobState, Observation, ObservedJob
 from slurm_sns.slurm import scontrol_text
 from slurm_sns.slurm.accounting import AccountingDatabase, AccountingValues
 from slurm_sns.slurm.api import configuration_path, run
-from slurm_sns.slurm.scontrol_text import ConfigText, TextAnswer
+from slurm_sns.slurm.scontrol_text import ConfigText, JobText, TextAnswer
 from slurm_sns.slurm.site import Site, partition_rules, sum_of_weights
 from slurm_sns.slurm.state import Records, observation
+from slurm_sns.submit.submission import Submission, unplaced
 
 #: A command that has not answered after this time is killed.
 TIMEOUT_S = 60.0
@@ -78,7 +79,7 @@ class ScontrolState:
             )
         numbers = self._accounting.numbers() if _keeps_accounts(configured) else NO_ACCOUNTS
         names = {record.user_id: record.user for record in jobs.records}
-        return observation(
+        seen = observation(
             Records(
                 configured,
                 jobs.records,
@@ -90,6 +91,8 @@ class ScontrolState:
             numbers,
             _directory(),
         )
+        judged = (_judged(job, record) for job, record in zip(seen.jobs, jobs.records, strict=True))
+        return replace(seen, jobs=tuple(judged))
 
     def _show(self, *options_and_what: str) -> str:
         """What `scontrol show` answers."""
@@ -125,6 +128,30 @@ class ScontrolState:
             priority_weights=sum_of_weights(configured),
             topology=seen.topology,
         )
+
+
+def _judged(job: ObservedJob, record: JobText) -> ObservedJob:
+    """The job, which asks for what the submit filter would leave to Slurm: here no filter has seen it.
+
+    `asks_for` has the rest of it already.
+    """
+    if job.state is not JobState.PENDING or job.record is not None or job.unreadable:
+        return job
+    asked = Submission(
+        min_nodes=job.nodes_min,
+        max_nodes=job.nodes_max,
+        ntasks_per_board=record.tasks_per_board,
+        ntasks_per_socket=record.tasks_per_socket,
+        ntasks_per_core=record.tasks_per_core,
+        core_spec=record.core_spec,
+        thread_spec=record.thread_spec,
+        network=record.network,
+        spread=record.is_spread,
+        reboot=record.reboot,
+        batch_features=record.batch_features,
+    )
+    why = "sns:off" if job.comment == "sns:off" else unplaced(asked)
+    return job if why is None else replace(job, asks_for=(*job.asks_for, why))
 
 
 def _keeps_accounts(configured: ConfigText) -> bool:

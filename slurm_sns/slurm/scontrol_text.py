@@ -258,7 +258,10 @@ def _constraints(shown: Fields) -> list[str]:
 
 
 class JobText(_TextRecord):
-    """One job of `scontrol -o show job`, with the attributes of pyslurm.Job that `translate.job` reads."""
+    """One job of `scontrol -o show job`, with the attributes of pyslurm.Job that `translate.job` reads.
+
+    The last ones before the comment are what only the submit filter looks at.
+    """
 
     reads: ClassVar[Reads] = {
         "id": lambda shown: amount(shown["JobId"]),
@@ -318,6 +321,15 @@ class JobText(_TextRecord):
         "burst_buffer": _text("BurstBuffer"),
         "gres_per_node": _gres("TresPerNode"),
         "gres": _any_gres,
+        "tasks_per_board": _part("NtasksPerN:B:S:C", 1),
+        "tasks_per_socket": _part("NtasksPerN:B:S:C", 2),
+        "tasks_per_core": _part("NtasksPerN:B:S:C", 3),
+        "core_spec": _number("CoreSpec"),
+        "thread_spec": _number("ThreadSpec"),
+        "network": lambda shown: _text("Network")(shown) or "",
+        "is_spread": _is("SpreadJob", "Yes"),
+        "reboot": _number("Reboot"),
+        "batch_features": lambda shown: _text("BatchFeatures")(shown) or "",
         "comment": _text("Comment"),
         "admin_comment": _text("AdminComment"),
         "extra": _text("Extra"),

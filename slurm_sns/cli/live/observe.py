@@ -90,7 +90,7 @@ def observe(
 
     make_directory(out)
     keep_out_of_the_users_cache(out / COMPILED)
-    chosen = Choice(out, config, policy, tuple(partition or ()))
+    chosen = ObserveRequest(out, config, policy, tuple(partition or ()))
     observer = Observer(ScontrolState(complain), chosen, interval, as_json=as_json)
     with suppress(KeyboardInterrupt), terminated_as_interrupted():
         observer.run(1 if once else count)
@@ -113,7 +113,7 @@ def make_directory(out: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ObserveRequest:
     """What the user chose: the directory, an sns.yaml, a policy, partitions."""
 
     out: Path
@@ -165,7 +165,7 @@ class Observer:
     def __init__(
         self,
         state: LookedAt,
-        choice: Choice,
+        choice: ObserveRequest,
         interval_s: float,
         *,
         as_json: bool = False,
@@ -254,7 +254,7 @@ def _append(path: Path, line: str) -> None:
         SnsError: it cannot be written.
     """
     try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(f"{line}\n")
+        with path.open("ab", buffering=0) as file:  # in one call: Ctrl-C leaves no half of a line
+            file.write(f"{line}\n".encode())
     except OSError as problem:
         raise SnsError(f"{path}: cannot be written ({problem.strerror})") from None

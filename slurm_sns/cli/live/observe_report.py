@@ -109,6 +109,7 @@ def show_look(line: ObserveJson) -> None:
         show(plain(f"  left out: {count:,} times {reason}"))
     if {"jobs", "nodes"} & set(line["hidden"]):
         show("  Slurm shows you your own jobs only (PrivateData): the other jobs that wait are not planned")
+    sys.stdout.flush()  # a look takes half a minute, and may be read in a pipe
 
 
 def _told(outcome: AdviceOutcomeValues) -> str:

@@ -10,7 +10,7 @@ import pytest
 import scontrol_samples as samples
 from json_output import read
 
-from slurm_sns.cli.live.observe import Choice, Observer
+from slurm_sns.cli.live.observe import Observer, ObserveRequest
 from slurm_sns.errors import BadInput, Unreachable
 from slurm_sns.slurm.scontrol_state import ScontrolState
 
@@ -70,7 +70,7 @@ class Looking:
         self.at_pause = lambda: None
         self.state = ScontrolState(print, ask=slurm.ask)
         self.observer = Observer(
-            self.state, Choice(out, **choice), 30, as_json=True, now=lambda: self.now_s, sleep=self._sleep
+            self.state, ObserveRequest(out, **choice), 30, as_json=True, now=lambda: self.now_s, sleep=self._sleep
         )
 
     def _sleep(self, seconds: float) -> None:

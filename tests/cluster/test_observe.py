@@ -1,0 +1,97 @@
+"""`sns observe` as alice, who has nothing but Slurm's commands: in a partition that slurm_sns does not manage."""
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cluster import PYTHON, Cluster, unfold
+
+OUT = "observed"
+#: alice's first look compiles, as her cache is in her directory.
+FIRST_LOOK_S = 400
+#: What a user could write to, beside the directory; sockets and what Slurm's own commands keep are not there.
+ELSEWHERE = (
+    f"find ~ /tmp /var/tmp /dev/shm -user alice -newer ~/began -not -path ~/{OUT} -not -path '*/{OUT}/*' -not -path ~ "
+    "2> /dev/null || true"
+)
+
+
+@pytest.fixture
+def waiting(cluster: Cluster) -> Iterator[tuple[int, list[int]]]:
+    """A job of four whole nodes that waits for one of them, and jobs behind it that fit beside and must not start.
+
+    Slurm keeps the free nodes for the first; its backfill starts none of the others, whose limits are too long.
+    """
+    cluster.run(f"rm -rf {OUT} began", "alice")
+    filler = cluster.submit("-p plain -w c1 -N1 -n28 --mem=1G -t10", "sleep 600")
+    cluster.wait_for("the filler runs", lambda: cluster.job(filler).state == "RUNNING")
+    large = cluster.submit("-p plain -N4 -n112 --mem=1G -t10", "true")
+    cluster.wait_for("it waits", lambda: cluster.job(large).reason == "Resources")
+    yield large, cluster.submit_all([("-p plain -N1 -n6 --mem=1G -t60", "sleep 60")] * 3)
+    cluster.run("scancel -u alice")
+
+
+def look(cluster: Cluster, options: str) -> dict[str, Any]:
+    """What one look prints as JSON."""
+    done = cluster.run(f"sns observe --once --json --out {OUT} {options}", "alice", timeout_s=FIRST_LOOK_S)
+    found: dict[str, Any] = json.loads(done)
+    return found
+
+
+def test_it_names_jobs_that_then_really_start_and_writes_nowhere_else(
+    cluster: Cluster, waiting: tuple[int, list[int]]
+) -> None:
+    large, small = waiting
+    cluster.run("touch began", "alice")
+    first = look(cluster, "--partition plain")
+    assert (first["pending"], first["managed"], first["left_out"]) == (4, 4, {})
+    assert first["advices"] == [], "the first of the queue has the free nodes"
+
+    # With the draft that it has made, in which no capacity is kept for the first job.
+    cluster.run(f"sed 's/^matching: {{/matching: {{reservations: 0, /' {OUT}/sns.yaml > {OUT}/own.yaml", "alice")
+    second = look(cluster, f"--config {OUT}/own.yaml")
+    assert sorted(int(each["job"]) for each in second["advices"]) == sorted(small)
+    assert all(each["user"] == "alice" for each in second["advices"])
+    assert all(set(unfold(each["nodes"])) <= {"c2", "c3", "c4"} for each in second["advices"])
+    assert cluster.run(ELSEWHERE, "alice").split() == []
+    assert {cluster.job(each).state for each in (large, *small)} == {"PENDING"}, "nothing was sent"
+
+    cluster.run(f"scancel {large}")
+    cluster.wait_for("they start", lambda: {cluster.job(each).state for each in small} == {"RUNNING"})
+
+
+#: Prints the fields in which the two readers differ. Slurm changes the fields `CHANGING` by itself in between.
+BOTH = """
+import json
+from dataclasses import fields
+from slurm_sns.slurm.scontrol_state import NO_ACCOUNTS, ScontrolState
+from slurm_sns.slurm.state import SlurmState
+
+class Known:
+    def numbers(self):
+        return NO_ACCOUNTS
+
+CHANGING = {"priority", "start_s", "end_s", "planned_on", "reason"}
+seen = SlurmState(Known()).observe(), ScontrolState(print).observe()
+differing = []
+for kind, key in (("jobs", "id"), ("nodes", "name"), ("partitions", "name")):
+    ours, shown = ({getattr(each, key): each for each in getattr(side, kind)} for side in seen)
+    differing += [[kind, str(name)] for name in ours.keys() ^ shown.keys()]
+    for name in ours.keys() & shown.keys():
+        for field in {each.name for each in fields(ours[name])} - CHANGING:
+            values = [str(getattr(side[name], field)) for side in (ours, shown)]
+            if values[0] != values[1]:
+                differing.append([kind, str(name), field, *values])
+print(json.dumps(differing))
+"""
+
+
+def test_it_reads_the_same_as_pyslurm_does(cluster: Cluster, waiting: tuple[int, list[int]]) -> None:
+    kinds = ["-c2 -n3", "-N2 --ntasks-per-node=2", "--array=1-5%2 -n2", "--gres=llc:2", "-C 'ib&avx2'", "-x c2"]
+    kinds += ["--exclusive", f"-d afterok:{waiting[0]} -n2", "-J 'a JobState=RUNNING UserId=root(0)' --begin=now+1hour"]
+    cluster.submit_all([(f"-p plain -t 1-02:03 --mem-per-cpu=100M {options}", "true") for options in kinds])
+    differing = cluster.run(f"{PYTHON} -c {shlex.quote(BOTH)}", "slurm")
+    assert json.loads(differing) == []
