@@ -1,5 +1,7 @@
 """What `scontrol` prints, in the forms of four releases: written by hand from Slurm's sources and manual, not recorded.
 
+The names of the fields are those in the library of Slurm 22.05.8; SubmitLine and LicensesAlloc are of later releases.
+
 The job is that of tests/slurm/recorded.py, which pyslurm has shown. Times are as `SLURM_TIME_FORMAT=%s` prints them.
 """
 
@@ -77,6 +79,7 @@ JOB: dict[str, str | None] = {
     "StdOut": "/home/alice/slurm-1.out",
     "TresPerNode": None,
     "TresPerTask": None,
+    "NtasksPerTRES": None,
     "Switches": None,
 }
 #: How the releases differ: before 26.05 `-n16` shows Slurm's estimate of the nodes as the owner's choice.

@@ -11,12 +11,15 @@ each job alone. They are no forecast: a job that starts earlier here would hold 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import repeat
 
 from slurm_sns.model import Plan, Start
 from slurm_sns.policies.base import Policy
+from slurm_sns.scheduler.gate.job_status import status_of
 from slurm_sns.scheduler.gate.survey import is_to_be_planned
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.snapshot.backlog_claims import FIRST_OF_ITS_QUEUE
 from slurm_sns.scheduler.snapshot.situation import Carried, Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 
@@ -119,6 +122,7 @@ class Adviser:
         outcomes, waiting = self._follow(observation.jobs, now_s)
         self._last_s = now_s
         settings = replace(self.settings, mode="observe")
+        observation = _without_plans_for_candidates(observation, settings, now_s)
         rules = SpreadRules(self.policy.alternatives, known=self._known)
         situation = read_situation(observation, {}, settings, now_s, rules, carried=self._carried)
         plan = self.policy.plan(situation.snapshot)
@@ -165,6 +169,24 @@ class Adviser:
             if key in started:
                 outcomes.append(AdviceOutcome(label, Comparison.LATER, nodes=started[key].allocated))
         return tuple(outcomes), tuple(waiting)
+
+
+def _without_plans_for_candidates(observation: Observation, settings: Settings, now_s: float) -> Observation:
+    """The observation, in which no node is kept for the first job of Slurm's queue if that is a candidate.
+
+    Slurm marks nodes as planned for such a job (reason Resources) before its backfill says which nodes they are (seen).
+    Nodes that nobody names are not planned on, as the job could be Slurm's own. Here it is one that we would place.
+    """
+    firsts = [
+        job
+        for job in observation.jobs
+        if job.state is JobState.PENDING and job.reason == FIRST_OF_ITS_QUEUE and not job.planned_on
+    ]
+    statuses = (status_of(job, now_s, settings.place_timeout_s) for job in firsts)
+    if not firsts or not all(map(is_to_be_planned, firsts, statuses, repeat(settings))):
+        return observation
+    nodes = tuple(replace(node, is_planned=False) if node.is_planned else node for node in observation.nodes)
+    return replace(observation, nodes=nodes)
 
 
 def key_of(job: ObservedJob) -> JobKey:

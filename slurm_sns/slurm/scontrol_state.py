@@ -140,6 +140,7 @@ def _judged(job: ObservedJob, record: JobText) -> ObservedJob:
     asked = Submission(
         min_nodes=job.nodes_min,
         max_nodes=job.nodes_max,
+        ntasks_per_tres=record.tasks_per_tres,
         ntasks_per_board=record.tasks_per_board,
         ntasks_per_socket=record.tasks_per_socket,
         ntasks_per_core=record.tasks_per_core,

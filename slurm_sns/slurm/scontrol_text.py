@@ -324,6 +324,7 @@ class JobText(_TextRecord):
         "tasks_per_board": _part("NtasksPerN:B:S:C", 1),
         "tasks_per_socket": _part("NtasksPerN:B:S:C", 2),
         "tasks_per_core": _part("NtasksPerN:B:S:C", 3),
+        "tasks_per_tres": _number("NtasksPerTRES", zero_is_nothing=True),
         "core_spec": _number("CoreSpec"),
         "thread_spec": _number("ThreadSpec"),
         "network": lambda shown: _text("Network")(shown) or "",

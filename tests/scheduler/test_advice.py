@@ -60,6 +60,15 @@ def test_jobs_of_slurms_own_are_none_of_ours() -> None:
     assert (advised(seen), seen.pending, seen.managed) == ([], 5, 0)
 
 
+def test_nodes_that_slurm_keeps_for_a_candidate_are_planned_on_and_those_for_a_job_of_its_own_are_not() -> None:
+    kept = [node("c1", is_planned=True), node("c2", is_planned=True), node("c3", taken=(28, 28_000))]
+    large, small = waiting(1, 84, nodes_min=3, nodes_max=3, tasks_per_node=28), waiting(2, cores=4, reason="Priority")
+    assert Looks().at(0, large, small, nodes=kept).situation.snapshot.unavailable == {}
+    for jobs in ((large, small, waiting(3, asks_for=("gres",))), (waiting(3, is_batch=False), small), (small,)):
+        seen = Looks().at(0, *jobs, nodes=kept)
+        assert seen.situation.snapshot.unavailable == {"c1": "planned", "c2": "planned"}
+
+
 @pytest.mark.parametrize(
     ("after_s", "where", "comparison", "same_nodes"),
     [

@@ -63,6 +63,7 @@ def test_a_look_that_shows_no_nodes_is_no_look() -> None:
         ({"CoreSpec": "1"}, "specialised cores"),
         ({"ThreadSpec": "2"}, "specialised cores"),
         ({"Network": "sn_all"}, "network"),
+        ({"NtasksPerTRES": "2"}, "tasks per gpu"),
         ({"Reboot": "1"}, "reboot"),
         ({"BatchFeatures": "ib"}, "constraint"),
         ({"SpreadJob": "Yes"}, "spread job"),
