@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
-from slurm_sns.coverage.logs import duration_s
+from slurm_sns.coverage.sacct import duration_s
 from slurm_sns.errors import BadInput
 
 Fields = Mapping[str, str]
