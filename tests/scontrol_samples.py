@@ -87,7 +87,12 @@ RELEASES: dict[str, dict[str, str | None]] = {
     "24.11.5": {"NumNodes": "1-1"},
     "25.05.8": {"NumNodes": "1-1", "LicensesAlloc": "(null)", "SubmitLine": "sbatch -p plain -t 1 -n16 --wrap=sleep 9"},
     "25.11.2": {"NumNodes": "1-1", "LicensesAlloc": "(null)", "SubmitLine": "sbatch -p plain -t 1 -n16 --wrap=sleep 9"},
-    "26.05.5": {"LicensesAlloc": "(null)", "SubmitLine": "sbatch -p plain -t 1 -n16 --wrap=sleep 9"},
+    "26.05.5": {
+        "OverSubscribe": "NO",
+        "Exclusive": "NO",
+        "LicensesAlloc": "(null)",
+        "SubmitLine": "sbatch -p plain -t 1 -n16 --wrap=sleep 9",
+    },
 }
 RUNNING = {
     "JobState": "RUNNING",

@@ -257,6 +257,19 @@ def _constraints(shown: Fields) -> list[str]:
     return [] if text is None else [text]
 
 
+def _sharing(shown: Fields) -> str | None:
+    """How the job shares its nodes, in pyslurm's words: OK, YES, NO (alone), USER ...
+
+    Slurm 26.05 says it in two fields; there OverSubscribe=NO is what OK was.
+    """
+    shared, alone = _text("OverSubscribe")(shown), shown.get("Exclusive")
+    if alone is None:
+        return shared
+    if alone != "NO":
+        return "NO" if alone == "NODE" else alone
+    return "YES" if shared == "YES" else "OK"
+
+
 class JobText(_TextRecord):
     """One job of `scontrol -o show job`, with the attributes of pyslurm.Job that `translate.job` reads.
 
@@ -314,7 +327,7 @@ class JobText(_TextRecord):
         "constraints": _constraints,
         "preferred_features": _words("Prefer"),
         "reservation": _text("Reservation"),
-        "resource_sharing": _text("OverSubscribe"),
+        "resource_sharing": _sharing,
         "requires_contiguous_nodes": lambda shown: shown.get("Contiguous", "0") != "0",
         "required_switches": _text("Switches"),
         "licenses": _words("Licenses"),
@@ -390,8 +403,10 @@ class PartitionText(_TextRecord):
         "max_time": _minutes("MaxTime"),
         "preempt_mode": _text("PreemptMode"),
         "is_default": _is("Default", "YES"),
-        "oversubscribe": lambda shown: shown.get("OverSubscribe", ""),
-        "is_user_exclusive": _is("ExclusiveUser", "YES"),
+        "oversubscribe": lambda shown: (
+            "EXCLUSIVE" if _is("Exclusive", "NODE")(shown) else shown.get("OverSubscribe", "")
+        ),
+        "is_user_exclusive": lambda shown: _is("ExclusiveUser", "YES")(shown) or _is("Exclusive", "USER")(shown),
         "max_cpus_per_node": _number("MaxCPUsPerNode"),
         "max_cpus_per_socket": _number("MaxCPUsPerSocket"),
         "default_memory_per_cpu": _number("DefMemPerCPU"),

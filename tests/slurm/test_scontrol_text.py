@@ -64,7 +64,8 @@ def test_nodes_and_partitions_are_the_same() -> None:
         ({"Reservation": "maintenance"}, "reservation"),
         ({"Licenses": "matlab:2"}, "licences"),
         ({"Contiguous": "1"}, "contiguous"),
-        ({"OverSubscribe": "USER"}, "exclusive or oversubscribe"),
+        ({"Exclusive": "USER"}, "exclusive or oversubscribe"),
+        ({"OverSubscribe": "USER", "Exclusive": None}, "exclusive or oversubscribe"),
         ({"ReqB:S:C:T": "0:0:4:*"}, "boards, sockets, cores, threads"),
         ({"Socks/Node": "2"}, "boards, sockets, cores, threads"),
         ({"MinTmpDiskNode": "10G"}, "temporary disk"),
@@ -75,6 +76,19 @@ def test_nodes_and_partitions_are_the_same() -> None:
 )
 def test_what_we_do_not_place_is_seen(fields: dict[str, str], asked: str) -> None:
     assert seen(samples.job(**fields)).asks_for == (asked,)
+
+
+@pytest.mark.parametrize(
+    ("release", "fields", "is_alone"),
+    [
+        ("26.05.5", {"Exclusive": "NODE"}, True),
+        ("26.05.5", {}, False),
+        ("25.11.2", {"OverSubscribe": "NO"}, True),
+        ("25.11.2", {}, False),
+    ],
+)
+def test_a_job_alone_on_its_nodes_is_seen(release: str, fields: dict[str, str], is_alone: bool) -> None:
+    assert seen(samples.job(release, **fields)).is_alone is is_alone
 
 
 def test_cpus_of_each_task_are_no_gres() -> None:
