@@ -5,21 +5,23 @@
 # wait is announced as a first one: $FIRST says how long that takes. Other scripts source this file and use `announce` and `took`.
 set -euo pipefail
 
-DURATIONS=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/slurm_sns/durations
+DURATIONS=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+DURATIONS=${DURATIONS:+$DURATIONS/slurm_sns/durations} # empty: nowhere
 
 say() { echo "== $*" >&2; }
 
 # announce NAME WHAT [FIRST]: FIRST says how long it takes where nothing is noted.
 announce() {
     local last
-    last=$(awk -F '\t' -v name="$1" '$1 == name { last = $2 } END { print last }' "$DURATIONS" 2> /dev/null) || last=
+    last=$(awk -F '\t' -v name="$1" '$1 == name && $2 ~ /^[0-9.]+$/ { last = $2 } END { print last }' \
+        "$DURATIONS" 2> /dev/null < /dev/null) || last=
     if [[ -n $last ]]; then say "$2 (the last time: $last s)"; else say "$2 (${3:-the first time: some minutes})"; fi
 }
 
 # took NAME BEGAN: note the seconds since $EPOCHREALTIME was BEGAN. Never fails: a note is worth no run.
 took() {
-    local seconds kept
-    seconds=$(awk -v then="${2/,/.}" -v now="${EPOCHREALTIME/,/.}" 'BEGIN { printf "%.0f", now - then }')
+    local seconds=$((${EPOCHREALTIME%[.,]*} - ${2%[.,]*})) kept
+    [[ -n $DURATIONS ]] || return 0
     {
         mkdir -p "${DURATIONS%/*}"
         kept=$(awk -F '\t' -v name="$1" '$1 != name' "$DURATIONS" || true)

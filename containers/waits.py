@@ -51,7 +51,9 @@ class Durations:
 
 def durations() -> Durations:
     """Those of this user, where timed.sh keeps them."""
-    return Durations(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "slurm_sns", "durations"))
+    home = os.environ.get("HOME", "")
+    cache = os.environ.get("XDG_CACHE_HOME") or (Path(home, ".cache") if home else os.devnull)
+    return Durations(Path(cache, "slurm_sns", "durations"))
 
 
 class TellingCluster(Cluster):

@@ -57,7 +57,10 @@ node_names = NodeLists().names
 #: Larger than any machine, small enough for sums of many jobs in 64 bits. Slurm's 64-bit numbers are clamped to these,
 #: because a user can write any number into a job (MinMemoryCPU=4611686018427387903); a job that asks for more fits
 #: nowhere anyway. All other numbers have 32 bits or are times.
+#: Of one node, or of a job on one: the scores of the compiled kernel hold a thousand times as much.
 MOST_MEMORY_MB = 1 << 32
+#: Of a job on all its nodes.
+MOST_JOB_MEMORY_MB = 1 << 40
 MOST_GRES = 1 << 24
 
 
@@ -486,4 +489,4 @@ def _occupies(record: Any) -> Resources:
     """
     cpus, nodes = _u32(record.cpus) or 1, _u32(record.num_nodes) or 1
     asked_mb = (record.memory_per_node or 0) * nodes if record.memory_per_cpu is None else record.memory_per_cpu * cpus
-    return Resources(cpus, _clamped(asked_mb, MOST_MEMORY_MB))
+    return Resources(cpus, _clamped(asked_mb, MOST_JOB_MEMORY_MB))

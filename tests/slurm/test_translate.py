@@ -262,7 +262,7 @@ def test_so_are_the_other_largest_numbers_that_an_owner_may_write() -> None:
     assert (job.tasks_per_node, job.min_cpus_per_node) == (65535, 2**32 - 1)
     job = translate.job(recorded.running(cpus="UNLIMITED", cpus_per_task="UNLIMITED", num_nodes="UNLIMITED"))
     assert (job.cpus, job.cpus_per_task, job.nodes_min) == (2**32 - 1, 65535, 2**32 - 1)
-    assert job.occupies == Resources(2**32 - 1, translate.MOST_MEMORY_MB)
+    assert job.occupies == Resources(2**32 - 1, translate.MOST_JOB_MEMORY_MB)
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_numbers_that_no_machine_can_have_are_clamped() -> None:
     seen = translate.job(recorded.job(memory_per_cpu=4611686018427387903, gres_per_node={"gres/llc": 10**30}))
     assert (seen.memory_per_cpu_mb, seen.ways) == (2**32, 2**24)
     pinned = translate.job(recorded.job(memory_per_cpu=4611686018427387903, cpus=2**32 - 3, required_nodes="c1"))
-    assert pinned.occupies == Resources(2**32 - 3, 2**32)
+    assert pinned.occupies == Resources(2**32 - 3, 2**40)
 
 
 @pytest.mark.parametrize("text", ["?", "x", "1-", "0x3f", "1,,2", "3-9:0", "\u0663"])

@@ -51,7 +51,6 @@ FIRST_ROOM = 64
 
 #: The number of each heuristic in the kernel's table.
 ROWS = {name: row for row, name in enumerate(HEURISTICS)}
-NAMES = tuple(HEURISTICS)
 #: What an alternative may demand beside cores and memory: neither, cache ways, bandwidth, both.
 CASES = ((), (WAYS,), (BANDWIDTH,), (WAYS, BANDWIDTH))
 
@@ -115,18 +114,22 @@ class _Session:
         """The working memory of the last pass if it is large enough, otherwise a new one with spare room."""
         table = self._table
         tables = (table.generation, len(table.cases), len(table.own))
-        # each time that a node is taken takes one core or more of an open node
-        needed = jobs, projects, int(np.maximum(free[CORES], 0).sum()) + free.shape[1]
+        needed = jobs, projects, self._most_takes(free[CORES], jobs)
         is_large = all(room >= need for room, need in zip(self._room, needed, strict=True))
         if self._bench is None or self._tables != tables or not is_large:
-            most_takes = int(np.maximum(self.node_arrays.capacity[CORES], free[CORES]).sum()) + free.shape[1]
-            self._room = max(LEAST_ROOM, 2 * jobs), max(LEAST_ROOM, 2 * projects), most_takes
+            cores, jobs = np.maximum(self.node_arrays.capacity[CORES], free[CORES]), max(LEAST_ROOM, 2 * jobs)
+            self._room = jobs, max(LEAST_ROOM, 2 * projects), self._most_takes(cores, jobs)
             self._tables = tables
             limits = kernel_rules(self._rules, self._scores, table.own, table.cases)
             nodes, alternatives, kinds = table.arrays()
             problem = Problem(nodes, alternatives, kinds, self._scores, limits)
             self._bench = bench_for(problem, *self._room, logs=True, record=self._tie_record)
         return self._bench
+
+    def _most_takes(self, cores: Integers, jobs: int) -> int:
+        """How often nodes with so many free cores can be taken for so many jobs: each time one core or more goes."""
+        nodes = len(cores)
+        return min(int(np.maximum(cores, 0).sum()) + nodes, min(jobs, self._rules.queue_depth) * nodes)
 
     def _record(self, log: Matches, turns: Sequence[int], ran: int, jobs: Sequence[Job], free: Amounts) -> PassRecord:
         """What the competing members did, which had these turns; the first `ran` of them have run.
@@ -214,11 +217,12 @@ class KindTable:
         self._kind_arrays = kinds = JobKinds(*map(self._with_room, self._kind_arrays, sizes))
         kinds.first[kind + 1] = end
         kinds.own[kind] = own
-        kinds.alternative[begin:end] = [self._alternative(each, number) for each in job.alternatives]
-        worth = worth_of(job.alternatives, self._node_arrays, self._rules)
+        choices = [_with_a_core(each) for each in job.alternatives]
+        kinds.alternative[begin:end] = [self._alternative(each, number) for each in choices]
+        worth = worth_of(choices, self._node_arrays, self._rules)
         kinds.gain[begin:end], kinds.cost[begin:end], order = worth
         kinds.by_use[begin:end] = np.array(order) + begin
-        self.choices.extend(job.alternatives)
+        self.choices.extend(choices)
         if own != NOBODY:
             self.own.add(own)
         return kind
@@ -243,9 +247,7 @@ class KindTable:
             self._alternative_arrays = AlternativeArrays(
                 *(self._with_room(column, number + 1) for column in self._alternative_arrays)
             )
-            # The kernel's memory is measured by the cores that matches take: each takes one or more.
-            demand = of.demand._replace(cores=max(of.demand.cores, 1))
-            values: tuple[Any, ...] = (of.nodes, demand, of.exclusive, allowed, case, simple)
+            values: tuple[Any, ...] = (of.nodes, of.demand, of.exclusive, allowed, case, simple)
             for column, value in zip(self._alternative_arrays, values, strict=True):
                 column[number] = value
             self.cases.add(case)
@@ -259,6 +261,12 @@ class KindTable:
         longer = np.zeros((2 * entries, *array.shape[1:]), array.dtype)
         longer[: len(array)] = array
         return longer
+
+
+def _with_a_core(alternative: Alternative) -> Alternative:
+    """The alternative with one core or more: by the cores that are taken the kernel's memory is measured."""
+    demand = alternative.demand
+    return alternative if demand.cores > 0 else replace(alternative, demand=demand._replace(cores=1))
 
 
 def worth_of(

@@ -221,6 +221,20 @@ def test_nodes_of_any_size_have_scores_that_the_kernel_holds(size):
     assert placed(plan(largest, [job(1)], "memory-first-best")) == {1: "A"}
 
 
+def test_a_demand_of_no_cores_is_one_of_one_core_in_plan_and_record():
+    no_cores = Alternative(nodes=1, demand=Resources(0, 1024))
+    made = plan([node("A", free=(2, 8))], [job(1, alternatives=(no_cores,)), job(2, 2, 1)], "mix-fit")
+
+    assert made.starts[0].alternative.demand.cores == 1
+    assert made.waiting == {2: "no allowed node has 2 cores and 1024 MiB free; nearest: A lacks 1 core"}
+
+
+def test_memory_is_measured_by_the_queue_where_nodes_are_huge():
+    giants = [wide(f"n{at}", 1 << 20) for at in range(1000)]
+
+    assert placed(plan(giants, [job(1, 1, 1)], "first-fit")) == {1: "n0"}
+
+
 @pytest.mark.long
 def test_many_distinct_shapes_and_many_nodes_are_the_same_too():
     """More alternatives than are kept at a time, in more than one block of nodes."""
