@@ -89,7 +89,11 @@ def tres(text: str | None) -> dict[str, str]:
 
 def gres_in(text: str | None) -> list[str]:
     """The generic resources among TRES."""
-    return [each for each in tres(text) if each not in _PLAIN_TRES and not each.startswith("license")]
+    return [
+        each
+        for each, amount in tres(text).items()
+        if each not in _PLAIN_TRES and not each.startswith("license") and amount.strip("0KMGT.")
+    ]
 
 
 def job_number(text: str) -> int:

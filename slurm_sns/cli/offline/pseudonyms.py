@@ -9,6 +9,9 @@ from slurm_sns.cli.installations import SIMULATE, needs
 from slurm_sns.coverage.sacct import COMMAND, NODES
 from slurm_sns.errors import BadInput
 
+#: What is written into the directory.
+_WRITTEN = ("accounting.psv", "nodes.txt")
+
 
 def pseudonyms(
     dump: Annotated[
@@ -32,6 +35,9 @@ def pseudonyms(
     from slurm_sns.sim.traces.pseudonyms import Pseudonyms
 
     require_directory(out)
+    for mine in filter(None, (dump, nodes)):
+        if Path(mine).exists() and any((out / name).exists() and (out / name).samefile(mine) for name in _WRITTEN):
+            raise BadInput(f"{out}: {mine} would be overwritten; valid for --out: another directory")
     given = Pseudonyms()
     texts = {}
     if nodes is not None:

@@ -25,7 +25,9 @@ _PLAIN_NAMES = (
     "ReqCPUS ReqMem Priority ExitCode DerivedExitCode Suspended Planned Reserved CPUTime CPUTimeRAW NTasks"
 )
 _PLAIN_COLUMNS = frozenset(_PLAIN_NAMES.split())
-_PLAIN = re.compile(r"[0-9][0-9A-Za-z:.+-]{0,31}|UNLIMITED|Partition_Limit|Unknown|None|INVALID|")
+_PLAIN = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]{5,15}|[0-9][0-9A-Za-z:.+-]{0,31}|UNLIMITED|Partition_Limit|Unknown|None|INVALID|"
+)
 _JOB_ID = re.compile(
     r"[0-9]+(?:_[0-9]+|_\[[0-9,%:-]+\]|\+[0-9]+)?(?:\.[0-9]+|\.batch|\.extern|\.interactive)?(?:\+[0-9]+)?"
 )
@@ -62,7 +64,7 @@ class Pseudonyms:
         delimiter, is_header, columns = header.delimiter, True, tuple[str, ...]()
         for part in source.parts():
             for line in part.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"):
-                if not line:
+                if not line.strip() if is_header else not line:
                     continue
                 cells = line.split(delimiter)
                 if is_header:

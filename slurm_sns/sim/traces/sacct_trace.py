@@ -5,7 +5,7 @@ by reason. Times are seconds since the first submit; a local time is read as if 
 
 - A job has the nodes, CPUs and memory that it was given, or what it asked for where the dump does not say. Amounts of
   the whole job are divided by its nodes, rounded up. CPUs become cores by the CPUs of a core of its nodes.
-- ReqMem with `n` (each node) or `c` (each CPU) comes first, because TRES of old versions are of a node at times. Then
+- ReqMem with `n` (each node) or `c` (each CPU) comes first, unless it is 0, because TRES of old versions are of a node at times. Then
   the memory in AllocTRES, in ReqTRES, and in ReqMem, each of the whole job.
 - Of a job that was requeued (`sacct -D`) the last run counts, with the submit of its record.
 - Partition and Constraints say which nodes a job may use, if the nodes came with partitions and features.
@@ -159,7 +159,7 @@ class SacctReader:
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
         if not self._names:
-            line, _, data = data.lstrip(b"\r\n").partition(b"\n")
+            line, _, data = data.lstrip().partition(b"\n")
             self._names = tuple(name.strip() for name in line.decode("utf-8", "replace").split(self._delimiter))
         data = self._whole_lines(data)
         at = {name: column for column, name in enumerate(self._names) if name in READ}
@@ -271,7 +271,8 @@ class _Part:
         codes, different = self.factorized("ReqMem")
         of = np.array([ord(text[-1:] or " ") for text in different], np.int64)[codes]
         whole = _first(self._tres["AllocTRES"][1], self._tres["ReqTRES"][1], amount) / nodes
-        found: Column = np.where(of == ord("n"), amount, np.where(of == ord("c"), amount * cpus / nodes, whole))
+        on_each = np.where(of == ord("n"), amount, amount * cpus / nodes)
+        found: Column = np.where(((of == ord("n")) | (of == ord("c"))) & (amount > 0), on_each, whole)
         return found
 
     def factorized(self, column: str) -> tuple[Integers, Sequence[str]]:

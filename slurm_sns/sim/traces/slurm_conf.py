@@ -92,9 +92,11 @@ def site_node(name: str, said: Mapping[str, str], partitions: Iterable[str]) -> 
         BadInput: a number of them cannot be read.
     """
     try:
-        sockets, per_socket = int(said.get("sockets", 1)), int(said.get("corespersocket", 1))
+        on_boards = int(said.get("boards", 1)) * int(said.get("socketsperboard", 1))
+        sockets, per_socket = int(said.get("sockets", on_boards)), int(said.get("corespersocket", 1))
         threads = max(1, int(said.get("threadspercore", 1)))
-        cores = sockets * per_socket if "sockets" in said else int(said.get("cpus", 1)) // threads
+        by_cpus = "cpus" in said and not {"sockets", "socketsperboard"} & said.keys()
+        cores = int(said["cpus"]) // threads if by_cpus else sockets * per_socket
         cpus = int(said.get("cpus", cores * threads))
         cores_for_jobs = cores - int(said.get("corespeccount", 0))
         memory_mb = int(said.get("realmemory", 1)) - int(said.get("memspeclimit", 0))

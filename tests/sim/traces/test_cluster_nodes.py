@@ -70,6 +70,15 @@ def test_sets_of_nodes_are_members_of_partitions(write):
     assert [node.partitions for node in found] == [frozenset({"p"})] * 4
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["CPUs=32", "Boards=1 SocketsPerBoard=2 CoresPerSocket=16", "CoresPerSocket=32", "Sockets=2 CoresPerSocket=16"],
+)
+def test_cores_are_those_of_all_sockets_and_boards(said, write):
+    arrays, _ = read_cluster(write("slurm.conf", f"NodeName=a {said} RealMemory=1000\nPartitionName=p Nodes=ALL\n"))
+    assert arrays.capacity[0].tolist() == [32]
+
+
 def test_cores_and_memory_for_slurm_itself_are_no_jobs(write):
     (node,) = listed(write("c", "NodeName=n CPUs=8 RealMemory=1000 CoreSpecCount=2 MemSpecLimit=100\n"))
     assert (node.cores, node.memory_mb) == (6, 900)

@@ -80,6 +80,20 @@ def test_it_is_the_same_trace(given_away):
     ]
 
 
+def test_what_it_was_made_from_is_never_overwritten(write, tmp_path, monkeypatch, capsys):
+    dump = write("accounting.psv", TEXT)
+    monkeypatch.setattr(sys, "argv", ["sns", "pseudonyms", dump, "--out", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, capsys.readouterr().err.count("would be overwritten")) == (2, 1)
+    assert (tmp_path / "accounting.psv").read_text() == TEXT
+
+
+def test_times_with_a_blank_stay():
+    text = b"  \nJobID|Submit|User\n1|2026-11-27 20:00:00|alice smith\n"
+    assert list(Pseudonyms().dump(TraceFile("x", text)))[-1] == "1|2026-11-27 20:00:00|u1\n"
+
+
 def test_what_is_no_dump_is_refused():
     with pytest.raises(BadInput, match="no dump of sacct"):
         list(Pseudonyms().dump(TraceFile("x", b"; SWF\n1 2 3\n")))

@@ -100,6 +100,14 @@ def test_time_limits_are_a_column_where_they_count():
     assert len(read(dump()).limit) == 0
 
 
+def test_a_blank_line_before_the_header_is_no_line():
+    assert only("  \n\f\n" + dump()) == only(dump())
+
+
+def test_a_gres_of_nothing_is_none():
+    assert len(read(dump({"AllocTRES": "cpu=2,gres/gpu=0,mem=2G,node=1"}))) == 1
+
+
 def test_the_documented_command_makes_what_is_read():
     with pytest.raises(BadInput, match="it has none"):
         read("\t".join(sacct.COLUMNS) + "\n", user_estimates=True)
@@ -216,6 +224,7 @@ def test_the_run_time_is_what_elapsed(job, run_s):
         ({"ReqMem": "2G", "ReqTRES": "mem=3G", "AllocTRES": "cpu=9,mem=1.50T,node=3"}, "larger"),
         ({"ReqMem": "2G", "ReqTRES": "mem=3G"}, (1, 2, 3072)),
         ({"ReqMem": "0n"}, (1, 2, 1024)),
+        ({"ReqMem": "0n", "AllocTRES": "cpu=2,mem=12G,node=1"}, (1, 2, 12_288)),
         ({"ReqMem": ""}, (1, 2, 1024)),
         ({"NNodes": "", "AllocCPUS": "", "ReqTRES": "billing=8,cpu=8,mem=8G,node=2"}, (2, 4, 4096)),
         ({"NNodes": "", "AllocCPUS": "", "ReqNodes": "2", "ReqCPUS": "8"}, (2, 4, 2048)),
