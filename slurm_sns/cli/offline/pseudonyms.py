@@ -35,8 +35,8 @@ def pseudonyms(
     from slurm_sns.sim.traces.pseudonyms import Pseudonyms
 
     require_directory(out)
-    for mine in filter(None, (dump, nodes)):
-        if Path(mine).exists() and any((out / name).exists() and (out / name).samefile(mine) for name in _WRITTEN):
+    for mine in (Path(dump), nodes or Path(dump)):
+        if mine.exists() and any((out / name).exists() and (out / name).samefile(mine) for name in _WRITTEN):
             raise BadInput(f"{out}: {mine} would be overwritten; valid for --out: another directory")
     given = Pseudonyms()
     texts = {}

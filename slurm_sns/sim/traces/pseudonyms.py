@@ -26,7 +26,7 @@ _PLAIN_NAMES = (
 )
 _PLAIN_COLUMNS = frozenset(_PLAIN_NAMES.split())
 _PLAIN = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]{5,15}|[0-9][0-9A-Za-z:.+-]{0,31}|UNLIMITED|Partition_Limit|Unknown|None|INVALID|"
+    r"[0-9]{4}(?:-[0-9]{2}){2} [0-9:.]{5,15}|[0-9][0-9A-Za-z:.+-]{0,31}|UNLIMITED|Partition_Limit|Unknown|None|INVALID|"
 )
 _JOB_ID = re.compile(
     r"[0-9]+(?:_[0-9]+|_\[[0-9,%:-]+\]|\+[0-9]+)?(?:\.[0-9]+|\.batch|\.extern|\.interactive)?(?:\+[0-9]+)?"

@@ -5,8 +5,8 @@ by reason. Times are seconds since the first submit; a local time is read as if 
 
 - A job has the nodes, CPUs and memory that it was given, or what it asked for where the dump does not say. Amounts of
   the whole job are divided by its nodes, rounded up. CPUs become cores by the CPUs of a core of its nodes.
-- ReqMem with `n` (each node) or `c` (each CPU) comes first, unless it is 0, because TRES of old versions are of a node at times. Then
-  the memory in AllocTRES, in ReqTRES, and in ReqMem, each of the whole job.
+- ReqMem with `n` (each node) or `c` (each CPU) comes first, unless it is 0, because TRES of old versions are of a node
+  at times. Then the memory in AllocTRES, in ReqTRES, and in ReqMem, each of the whole job.
 - Of a job that was requeued (`sacct -D`) the last run counts, with the submit of its record.
 - Partition and Constraints say which nodes a job may use, if the nodes came with partitions and features.
 """
