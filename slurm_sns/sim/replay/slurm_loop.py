@@ -31,14 +31,6 @@ import numpy as np
 
 from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.policies.placement.best_node_kernel import find_nodes
-from slurm_sns.policies.placement.booked_time_kernel import (
-    NEVER_OPEN,
-    Bookings,
-    book,
-    bookings_for,
-    cancel_all,
-    earliest_opening,
-)
 from slurm_sns.policies.placement.compiled import compiled, entry_point, subroutine
 from slurm_sns.policies.placement.cycle_kernel import CHOSEN, FIRST_CHOSEN, enter
 from slurm_sns.policies.placement.kernel_arrays import ENTRIES, MATCH, NOBODY, Flags, Integers
@@ -52,6 +44,14 @@ from slurm_sns.policies.placement.node_state_kernel import (
     take_over,
 )
 from slurm_sns.policies.placement.ready_time_kernel import NodeRoom, Releases, earliest_start, node_room, put_lack
+from slurm_sns.sim.replay.booked_time_kernel import (
+    NEVER_OPEN,
+    Bookings,
+    book,
+    bookings_for,
+    cancel_all,
+    earliest_opening,
+)
 from slurm_sns.sim.replay.compiled_loop import (
     AGAIN_S,
     CYCLES,
