@@ -57,7 +57,11 @@ def test_a_chain_of_jobs_is_placed_link_by_link_and_a_hopeless_one_blocks_nobody
 
 
 def test_each_kind_of_dependency_lets_a_job_start_about_when_slurm_alone_would(cluster: Cluster) -> None:
-    """Each job waits for one that ends after five seconds; `plain` partition's jobs are Slurm's alone."""
+    """Each job waits for one that ends after five seconds; `plain` partition's jobs are Slurm's alone.
+
+    Only the job that waits for its name has the name of those it waits for: with that name the others, too, would be
+    waited for, and the delays of two links would add up.
+    """
     kinds = (
         "afterok:{ok}",
         "afternotok:{bad}",
@@ -68,9 +72,11 @@ def test_each_kind_of_dependency_lets_a_job_start_about_when_slurm_alone_would(c
     )
     numbers: dict[str, list[int]] = {}
     for partition in ("main", "plain"):
-        options = f"-p {partition} -t5 -n1 -J {partition}"
-        ok, bad = cluster.submit_all([(options, f"sleep 5; exit {code}") for code in (0, 1)])
-        told = [f"{options} -d {kind.format(ok=ok, bad=bad)}" for kind in kinds]
+        options, named = f"-p {partition} -t5 -n1", f"-J {partition}"
+        ok, bad = cluster.submit_all([(f"{options} {named}", f"sleep 5; exit {code}") for code in (0, 1)])
+        told = [
+            f"{options} -d {kind.format(ok=ok, bad=bad)} {named if kind == 'singleton' else ''}" for kind in kinds
+        ]
         numbers[partition] = cluster.submit_all([(each, "true") for each in told])
     seen = cluster.wait_for_end(chain.from_iterable(numbers.values()))
     ended = [(seen[ours], seen[slurms]) for ours, slurms in zip(numbers["main"], numbers["plain"], strict=True)]
