@@ -1,0 +1,1 @@
+"""Max-Jobs beside EASY and conservative backfilling, on logs of real sites and on the generated pools."""

@@ -1,0 +1,292 @@
+"""Replay each workload under every policy, and compare them on the same jobs; the design is docs/science/beside-easy.md.
+
+A piece of work is a workload at a load: of a log all policies on the same trace, with the intervals of their
+differences over the log's weeks; of a pool also a seed.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slurm_sns.policies.baselines.parameters import SlurmParameters
+from slurm_sns.policies.combined.batch import placing
+from slurm_sns.policies.matching.max_jobs import rules_of
+from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
+from slurm_sns.policies.placement.node_arrays import CORES, NodeArrays
+from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
+from slurm_sns.sim.pages import figures
+from slurm_sns.sim.pages.judge import Interval, found_of, percent_above, percent_more
+from slurm_sns.sim.pages.running import Options, PageResults
+from slurm_sns.sim.replay.backfilling_loop import EASY
+from slurm_sns.sim.replay.trace_replay import replay, replay_as_slurm, replay_in_order
+from slurm_sns.sim.results.metrics import bounded_stretch
+from slurm_sns.sim.run import TraceRun
+from slurm_sns.sim.site_report.waiting_reasons import look
+from slurm_sns.sim.trace import TraceArrays, no_column
+from slurm_sns.sim.workloads.netbatch_pools import POOLS
+from sns_reproductions.logs import LOGS, load_of
+from sns_reproductions.netbatch_sweeps import INTERVAL_S, generated
+
+WITHHOLD_S = 1800
+#: The loads of the scarcer resource in percent of its capacity; OWN: the arrivals as they are.
+OWN = 0
+LOADS, QUICK_LOADS = (OWN, 70, 80, 90, 100, 110), (OWN, 90)
+#: At a load that is not their own the logs' first jobs take part, so many; quick: at their own load, too.
+MOST_JOBS, QUICK_JOBS = 20_000, 2_000
+POOL_SCALE, POOL_DAYS, QUICK_DAYS = 0.05, 4.0, 0.5
+#: Stranded cores are looked for at instants so far apart.
+LOOK_S, DAY_S = 4 * 3600, 86_400
+#: The widest jobs: as wide as this part of the jobs is at most, but not the jobs of one core.
+WIDE = 0.9
+#: How often weeks are drawn again for the interval of a percentile, and the seed.
+DRAWS, SEED = 1000, 1
+
+LIMITS, EXACT, OURS, UNMATCHED = "EASY, limits", "EASY, exact", "Max-Jobs, 1800 s", "first-fit, 1800 s"
+CONSERVATIVE = SlurmParameters(
+    bf_interval_s=INTERVAL_S, bf_max_job_test=100, bf_window_s=31_536_000, bf_resolution_s=1
+)
+Run = Callable[[NodeArrays, TraceArrays], TraceRun]
+Floats = NDArray[np.float64]
+
+
+def _matching(portfolio: tuple[str, ...], withhold_up_to_s: int | None) -> Run:
+    rules = rules_of(MatchingParameters(portfolio=portfolio, withhold_up_to_s=withhold_up_to_s))
+    return lambda pool, jobs: replay(pool, jobs, rules, interval_s=INTERVAL_S)
+
+
+def _easy(pool: NodeArrays, jobs: TraceArrays) -> TraceRun:
+    return replay_in_order(
+        pool, jobs, placing("best-fit-cores", SpreadingParameters()).rules, EASY, interval_s=INTERVAL_S
+    )
+
+
+def _slurm(parameters: SlurmParameters) -> Run:
+    return lambda pool, jobs: replay_as_slurm(pool, jobs, parameters, interval_s=INTERVAL_S)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A policy; `by_limits`: it plans by the owners' limits, otherwise by true run times or by none."""
+
+    run: Run
+    by_limits: bool = False
+
+
+POLICIES = {
+    LIMITS: Compared(_easy, by_limits=True),
+    EXACT: Compared(_easy),
+    "conservative, limits": Compared(_slurm(CONSERVATIVE), by_limits=True),
+    "conservative, exact": Compared(_slurm(CONSERVATIVE)),
+    "Slurm, limits": Compared(_slurm(SlurmParameters()), by_limits=True),
+    "Max-Jobs, no end": Compared(_matching(PAPER_PORTFOLIO, None)),
+    OURS: Compared(_matching(PAPER_PORTFOLIO, WITHHOLD_S)),
+    "mix-fit, 1800 s": Compared(_matching(("mix-fit",), WITHHOLD_S)),
+    UNMATCHED: Compared(_matching(("first-fit",), WITHHOLD_S)),
+}
+#: What is compared in percent.
+METRICS = ("mean_wait_s", "p95_wait_s", "slowdown", "wide_wait_s")
+#: Policies that a pair compares with.
+BASES = (LIMITS, EXACT, UNMATCHED)
+
+
+@dataclass(frozen=True)
+class Waits:
+    """What one replay gives of each job, the block (week or day) of its submit, and the stranded cores in percent."""
+
+    wait_s: Floats
+    slowdown: Floats
+    is_wide: NDArray[np.bool_]
+    block: NDArray[np.int64]
+    stranded: float
+
+    def figures(self) -> dict[str, float]:
+        """The metrics, and the stranded cores."""
+        wide = self.wait_s[self.is_wide]
+        return {
+            "mean_wait_s": float(self.wait_s.mean()),
+            "p95_wait_s": float(np.percentile(self.wait_s, 95)),
+            "slowdown": float(self.slowdown.mean()),
+            "wide_wait_s": float(wide.mean()) if len(wide) else 0.0,
+            "stranded": self.stranded,
+        }
+
+    def above(self, other: "Waits") -> dict[str, Interval]:
+        """By how many percent each metric is above that of the other replay of the same jobs."""
+        sums = [
+            percent_above(*(np.bincount(each.block, column(each)) for each in (self, other)))
+            for column in (
+                lambda each: each.wait_s,
+                lambda each: each.slowdown,
+                lambda each: each.wait_s * each.is_wide,
+            )
+        ]
+        return dict(zip(METRICS, (sums[0], self._percentile_above(other), *sums[1:]), strict=True))
+
+    def _percentile_above(self, other: "Waits") -> Interval:
+        """The same for the 95th percentile, by drawing blocks of jobs again."""
+        blocks = int(self.block.max()) + 1
+        draws = np.random.default_rng(SEED).multinomial(blocks, np.full(blocks, 1 / blocks), DRAWS)
+        ours, theirs = (each.percentiles(draws) for each in (self, other))
+        low, high = np.percentile(percent_more(ours, theirs), (2.5, 97.5))
+        exact = (np.array([each.figures()["p95_wait_s"]]) for each in (self, other))
+        return Interval(float(percent_more(*exact)[0]), float(low), float(high))
+
+    def percentiles(self, draws: NDArray[np.int64]) -> Floats:
+        """The 95th percentile of the wait in each draw, where a row says how often each block was drawn."""
+        order = np.argsort(self.wait_s)
+        waits, block = self.wait_s[order], self.block[order]
+        found = np.empty(len(draws))
+        for at, times in enumerate(draws):
+            upto = np.cumsum(times[block])
+            found[at] = waits[np.searchsorted(upto, 0.95 * upto[-1])]
+        return found
+
+
+def waits_of(run: TraceRun, pool: NodeArrays, block_s: float) -> Waits:
+    """What a replay gives."""
+    trace = run.trace
+    wait_s = (run.start_s - trace.submit_s).astype(np.float64)
+    width = np.array([nodes * cores for nodes, cores, *_ in trace.kinds])[trace.kind]
+    seen = look(run, pool, int(trace.submit[-1]), step_s=LOOK_S)
+    cores = float(pool.capacity[CORES].sum()) * max(seen.busy, 1)
+    block: NDArray[np.int64] = np.unique((trace.submit_s // block_s).astype(np.int64), return_inverse=True)[1]
+    return Waits(
+        wait_s,
+        bounded_stretch(wait_s + trace.run_s, trace.run_s.astype(np.float64)),
+        width >= max(2, np.quantile(width, WIDE)),
+        block,
+        100 * float(seen.stranded[CORES]) / cores,
+    )
+
+
+def replayed(pool: NodeArrays, jobs: TraceArrays, block_s: float) -> dict[str, Waits]:
+    """All policies on the same jobs, whose first one comes at 0; those that need limits only where there are some."""
+    exact = replace(jobs, limit=no_column())
+    return {
+        name: waits_of(each.run(pool, jobs if each.by_limits else exact), pool, block_s)
+        for name, each in POLICIES.items()
+        if len(jobs.limit) or not each.by_limits
+    }
+
+
+def log_at_load(piece: tuple[str, int, int]) -> dict[str, Any]:
+    """A log at a load; the piece is its name, the load, and how many jobs take part, 0 for all."""
+    name, load, most = piece
+    log = LOGS[name]
+    pool = log.pool()
+    jobs = log.records(pool, 1.0, user_estimates=True)
+    jobs = from_zero(jobs.only(slice(most)) if most else jobs)
+    own = load_of(jobs, pool)
+    factor = round(100 * own / load, 6) if load else 1.0
+    found = replayed(pool, jobs.at_load(factor, np.inf, name), factor * log.block_s)
+    return {
+        "load": 100 * own,
+        "jobs": len(jobs),
+        "blocks": int(found[LIMITS].block.max()) + 1,
+        "figures": {policy: each.figures() for policy, each in found.items()},
+        "above": {
+            f"{policy} above {base}": {metric: tuple(value) for metric, value in each.above(found[base]).items()}
+            for (policy, each), base in product(found.items(), BASES)
+            if policy != base
+        },
+    }
+
+
+def pool_at_load(piece: tuple[str, int, int, float]) -> dict[str, Any]:
+    """A generated pool at a load; the piece is its name, the load, the seed and the days."""
+    name, load, seed, days = piece
+    nodes, jobs = generated(POOLS[name], 1.0, scale=POOL_SCALE, seed=seed, days=days)
+    jobs = from_zero(jobs)
+    own = load_of(jobs, nodes)
+    factor = round(100 * own / load, 6) if load else 1.0
+    found = replayed(nodes, jobs.at_load(factor, np.inf, name), DAY_S)
+    return {"load": 100 * own, "jobs": len(jobs), "figures": {policy: each.figures() for policy, each in found.items()}}
+
+
+def from_zero(jobs: TraceArrays) -> TraceArrays:
+    """The jobs with the first submit at 0."""
+    return replace(jobs, submit=jobs.submit - jobs.submit[0])
+
+
+def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
+    """Replay all workloads, and draw the figure."""
+    loads = QUICK_LOADS if options.quick else LOADS
+    days = QUICK_DAYS if options.quick else POOL_DAYS
+    for log in LOGS.values():
+        log.source()  # a missing log is reported before any work
+    of_logs = [(name, load, _most(load, quick=options.quick)) for name, load in product(LOGS, loads)]
+    of_pools = [(name, load, seed, days) for name, load in product(POOLS, loads) for seed in seeds_of(options)]
+    logs = {piece[:2]: found for piece, found in options.results("logs", log_at_load, of_logs).items()}
+    pools: dict[tuple[str, int], list[Any]] = {}
+    for (name, load, *_), found in options.results("pools", pool_at_load, of_pools).items():
+        pools.setdefault((name, load), []).append(found)
+    known = {
+        f"{name} {load}: {pair}: {metric}": Interval(*value)
+        for (name, load), found in logs.items()
+        for pair, values in found["above"].items()
+        for metric, value in values.items()
+    }
+    known |= {key: value for cell, found in pools.items() for key, value in _of_pool(cell, found).items()}
+    bars = {
+        policy: {name: known[f"{name} {OWN}: {policy} above {LIMITS}: mean_wait_s"] for name in LOGS}
+        for policy in ("conservative, limits", "Slurm, limits", OURS, UNMATCHED)
+    }
+    figures.bars(options.out, "waits", bars, ("", "mean wait above EASY's by limits (%)"))
+    surely = [found_of(known[f"{name} {OWN}: {OURS} above {LIMITS}: mean_wait_s"]) for name in LOGS]
+    return PageResults(
+        known,
+        fields={
+            "logs": logs,
+            "pools": {cell: mean_of(found) for cell, found in pools.items()},
+            "policies": list(POLICIES),
+            "loads": loads,
+            "quick": options.quick,
+            "less": sum(each.high < 0 for each in surely),
+            "more": sum(each.low > 0 for each in surely),
+            "least": min(each.mean for each in surely),
+            "largest": max(each.mean for each in surely),
+        },
+        seeds=len(seeds_of(options)),
+    )
+
+
+def seeds_of(options: Options) -> range:
+    """The seeds of the pools."""
+    return range(1, options.seeds + 1)
+
+
+def _most(load: int, *, quick: bool) -> int:
+    if quick:
+        return QUICK_JOBS
+    return MOST_JOBS if load else 0
+
+
+def _of_pool(cell: tuple[str, int], found: list[Any]) -> dict[str, Floats]:
+    """The differences between policies in a pool, seed by seed."""
+    columns = {
+        policy: {metric: np.array([each["figures"][policy][metric] for each in found]) for metric in METRICS}
+        for policy in found[0]["figures"]
+    }
+    return {
+        f"{cell[0]} {cell[1]}: {one} above {other}: {metric}": percent_more(columns[one][metric], columns[other][metric])
+        for one, other in product(columns, BASES)
+        if other in columns and one != other
+        for metric in METRICS
+    }
+
+
+def mean_of(found: list[Any]) -> dict[str, Any]:
+    """The figures of a pool, as means over its seeds."""
+    policies = found[0]["figures"]
+    return {
+        "load": float(np.mean([each["load"] for each in found])),
+        "jobs": round(float(np.mean([each["jobs"] for each in found]))),
+        "figures": {
+            policy: {metric: float(np.mean([each["figures"][policy][metric] for each in found])) for metric in of}
+            for policy, of in policies.items()
+        },
+    }
