@@ -77,6 +77,8 @@ class TraceArrays:
       times in each of them, shape (alternatives, jobs). None: one alternative, the job's own size; `run` in all.
       `allowed_nodes` are the names of the nodes that the jobs of each kind may use, None for all. `priority` is
       Slurm's, the larger, the earlier; a CSV may have it (`read_trace`), and the policy slurm alone uses it.
+      `recorded_start` is when the job truly started, and `partition` a position in `partitions`, which are in the order
+      of their names: where a reader was asked for what was recorded (`sacct_trace`).
     - tasks with fluid needs (`fluid_trace`): the number of `tasks`, and the `cores` and the `memory` that each needs,
       in the units of the nodes' capacity: cores and MiB, or parts of a node. `run` is that with all of the CPU need.
     - jobs of pools (`pool_trace`), each on one node: `cores`, `memory` in MiB, and `priority`. `pool` is the pool that
@@ -100,6 +102,9 @@ class TraceArrays:
     given_choices: Sequence[Alternatives] | None = None
     run_in: Moments | None = None
     allowed_nodes: Sequence[frozenset[str] | None] | None = None
+    recorded_start: Moments = field(default_factory=no_column)
+    partition: NDArray[np.int32] = field(default_factory=no_column)
+    partitions: Sequence[str] = ()
 
     tasks: NDArray[np.integer] = field(default_factory=no_column)
     cores: NDArray[np.integer] = field(default_factory=no_column)
@@ -229,7 +234,7 @@ class TraceArrays:
 #: The columns with an entry for each job, if they are filled.
 COLUMNS = (
     *("identity", "submit", "run", "limit", "kind", "project", "tasks", "cores", "memory"),
-    *("priority", "pool", "allowed", "program"),
+    *("priority", "pool", "allowed", "program", "recorded_start", "partition"),
 )
 
 

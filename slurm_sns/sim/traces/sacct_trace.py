@@ -83,18 +83,22 @@ def read_sacct(
     load_factor: float = 1.0,
     limit: int | None = None,
     user_estimates: bool = False,
+    recorded: bool = False,
+    on_part: Callable[[bytes], None] = lambda _: None,
 ) -> TraceArrays:
     """The jobs of a dump that these nodes can hold; with a `limit` only that many, the first ones.
 
-    With `user_estimates` their time limits are read, too.
+    With `user_estimates` their time limits are read, too, and with `recorded` their true starts and their partitions.
+    `on_part` sees the text, part by part.
 
     Raises:
         BadInput: it lacks columns, or no job is left.
     """
-    reader = SacctReader(source, partitions, user_estimates=user_estimates)
+    reader = SacctReader(source, partitions, user_estimates=user_estimates, recorded=recorded)
     builder = RecordBuilder(node_arrays, 1.0, reader.allowed_sets)
     left = limit
     for data in source.parts():
+        on_part(data)
         jobs = reader.jobs(data, left)
         if left is not None:
             left -= len(jobs["identity"])
@@ -103,21 +107,31 @@ def read_sacct(
             break
     builder.dropped.update(reader.dropped)
     records = builder.records(source.name, only_last=EARLIER_RUN)
-    return replace(records, submit=arrivals(records.submit - records.submit.min(), load_factor))
+    first = records.submit.min()
+    return replace(
+        records,
+        submit=arrivals(records.submit - first, load_factor),
+        recorded_start=records.recorded_start - first if recorded else records.recorded_start,
+    )
 
 
 class SacctReader:
     """Reads the parts of one dump, the first one first. `dropped` counts the lines that were left out, by reason."""
 
-    def __init__(self, source: TraceFile, partitions: SitePartitions, *, user_estimates: bool = False) -> None:
+    def __init__(
+        self, source: TraceFile, partitions: SitePartitions, *, user_estimates: bool = False, recorded: bool = False
+    ) -> None:
         """Only the header is read."""
         header = header_of_sacct(source)
         assert header is not None  # noqa: S101  the caller has found that the file is one
         columns = {*header.columns}
-        needs = [*NEEDS, *([_LIMITS] if user_estimates else []), *([] if columns & {*_RUN} else [("Start",)])]
+        needs = [*NEEDS, *([_LIMITS] if user_estimates else [])]
+        needs += [("Start",)] if recorded or not columns & {*_RUN} else []
+        needs += [("Partition",)] if recorded else []
         if missing := [group[0] for group in needs if not columns & {*group}]:
             raise BadInput(f"{source.name}: sacct was not asked for {', '.join(missing)}; try: {sacct.COMMAND}")
-        self._name, self._delimiter, self._user_estimates = source.name, header.delimiter, user_estimates
+        self._name, self._delimiter = source.name, header.delimiter
+        self._user_estimates, self._recorded = user_estimates, recorded
         self._names: tuple[str, ...] = ()
         self._partitions = partitions
         self._sets: dict[frozenset[str] | None, int] = {None: 0}
@@ -152,6 +166,10 @@ class SacctReader:
             found["limit_s"] = np.minimum(limits_s, LARGEST)
         if "Priority" in table:
             found["priority"] = np.nan_to_num(part.number("Priority", sacct.count_in)[rows]).astype(np.int64)
+        if self._recorded:
+            places, names = part.factorized("Partition")
+            found["start_s"] = part.number("Start", sacct.moment_s)[rows]
+            found["partition"] = places[rows], names
         return found
 
     def _table(self, data: bytes) -> dict[str, Any]:

@@ -47,6 +47,7 @@ class RecordBuilder:
         self._kinds: dict[tuple[Kind, int], int] = {}
         self._parts: list[dict[str, NDArray[Any]]] = []
         self._projects: dict[str, int] = {}
+        self._partitions: dict[str, int] = {}
         self.jobs = 0
 
     def add(
@@ -63,11 +64,14 @@ class RecordBuilder:
         limit_s: Column | None = None,
         priority: Column | None = None,
         allowed: Integers | None = None,
+        start_s: Column | None = None,
+        partition: tuple[Integers, Sequence[str]] | None = None,
     ) -> None:
         """Add jobs with known times and sizes; those that the nodes could never hold are dropped.
 
         `limit_s`, and `priority`, are given for all parts of a trace or for none; a limit that is not above 0 is
-        unknown. `allowed` are positions in `allowed_sets`; without it jobs may use all nodes.
+        unknown. `allowed` are positions in `allowed_sets`; without it jobs may use all nodes. `start_s` are recorded
+        starts, and `partition` the place of each job's among different names: given for all parts or for none.
         """
         sets = np.zeros(len(nodes)) if allowed is None else allowed
         rows = np.stack([nodes, cores, np.maximum(memory_mb, SMALLEST_MEMORY_MB), sets], axis=1).astype(np.int64)
@@ -90,6 +94,11 @@ class RecordBuilder:
             part["limit"] = np.where(limit_s[kept] > 0, _whole_seconds(limit_s[kept]), 0)
         if priority is not None:
             part["priority"] = priority[kept].astype(np.int64)
+        if start_s is not None:
+            part["recorded_start"] = np.maximum(arrivals(start_s[kept], self.load_factor), part["submit"])
+        if partition is not None:
+            places = [self._partitions.setdefault(name, len(self._partitions)) for name in partition[1]]
+            part["partition"] = np.array(places, np.int32)[partition[0][kept]]
         self._parts.append(part)
 
     def records(self, name: str, *, only_last: str = "") -> TraceArrays:
@@ -109,17 +118,16 @@ class RecordBuilder:
         dropped = counted(self.dropped)
         if not columns or not len(columns["identity"]):
             raise no_job_left(name, dropped)
-        names = sorted(self._projects) or [""]
-        if len(names) > 1:
-            by_name = {project: number for number, project in enumerate(names)}
-            renamed = np.array([by_name[project] for project in self._projects], dtype=np.int32)
-            columns["project"] = renamed[columns["project"]]
+        for column, places in (("project", self._projects), ("partition", self._partitions)):
+            if len(places) > 1:
+                columns[column] = _places_by_name(places)[columns[column]]
         of_kind = [self.allowed_sets[allowed] for _, allowed in self._kinds]
         return TraceArrays(
             **columns,
             dropped=dropped,
             kinds=[kind for kind, _ in self._kinds],
-            projects=names,
+            projects=sorted(self._projects) or [""],
+            partitions=sorted(self._partitions),
             allowed_nodes=None if all(allowed is None for allowed in of_kind) else of_kind,
         ).in_order()
 
@@ -200,6 +208,12 @@ def of_kinds(
 def _whole_seconds(seconds: Column) -> Integers:
     """Durations rounded half up to whole seconds, at least the shortest run."""
     return np.maximum(np.floor(seconds + 0.5), SHORTEST_RUN_S).astype(np.int64)
+
+
+def _places_by_name(places: Iterable[str]) -> NDArray[np.int32]:
+    """Of each of these different names its place when they are sorted."""
+    by_name = {name: number for number, name in enumerate(sorted(places))}
+    return np.array([by_name[name] for name in places], dtype=np.int32)
 
 
 def _are_enough(nodes: Integers, shapes: Integers) -> NDArray[np.bool_]:
