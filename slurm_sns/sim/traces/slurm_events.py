@@ -63,8 +63,8 @@ def read_events(
 def _jobs(name: str, number: int, line: str, partition: str) -> Iterator[tuple[float, ...]]:
     """The job of one line if it is of the partition and asks for no generic resources.
 
-    Submit and run time, nodes, tasks, memory on each node in MiB (nan if it asks for none), whether it is alone, and its
-    time limit in seconds (0 if it asks for none).
+    Submit and run time, nodes, tasks, memory on each node in MiB (nan if it asks for none), whether it is alone, and
+    its time limit in seconds (0 if it asks for none).
     """
     found = EVENT.fullmatch(line.strip())
     if found is None:

@@ -1,4 +1,4 @@
-"""Replay each workload under every policy, and compare them on the same jobs; the design is docs/science/beside-easy.md.
+"""Replay each workload under every policy, and compare them on the same jobs, as docs/science/beside-easy.md says.
 
 A piece of work is a workload at a load: of a log all policies on the same trace, with the intervals of their
 differences over the log's weeks; of a pool also a seed.
@@ -36,7 +36,7 @@ WITHHOLD_S = 1800
 OWN = 0
 LOADS, QUICK_LOADS = (OWN, 70, 80, 90, 100, 110), (OWN, 90)
 #: At a load that is not their own the logs' first jobs take part, so many; quick: at their own load, too.
-MOST_JOBS, QUICK_JOBS = 20_000, 2_000
+MOST_JOBS, QUICK_JOBS, QUICK_BLOCKS = 20_000, 2_000, 8
 POOL_SCALE, POOL_DAYS, QUICK_DAYS = 0.05, 4.0, 0.5
 #: Stranded cores are looked for at instants so far apart.
 LOOK_S, DAY_S = 4 * 3600, 86_400
@@ -46,9 +46,7 @@ WIDE = 0.9
 DRAWS, SEED = 1000, 1
 
 LIMITS, EXACT, OURS, UNMATCHED = "EASY, limits", "EASY, exact", "Max-Jobs, 1800 s", "first-fit, 1800 s"
-CONSERVATIVE = SlurmParameters(
-    bf_interval_s=INTERVAL_S, bf_max_job_test=100, bf_window_s=31_536_000, bf_resolution_s=1
-)
+CONSERVATIVE = SlurmParameters(bf_interval_s=INTERVAL_S, bf_max_job_test=100, bf_window_s=31_536_000, bf_resolution_s=1)
 Run = Callable[[NodeArrays, TraceArrays], TraceRun]
 Floats = NDArray[np.float64]
 
@@ -182,7 +180,10 @@ def log_at_load(piece: tuple[str, int, int]) -> dict[str, Any]:
     jobs = from_zero(jobs.only(slice(most)) if most else jobs)
     own = load_of(jobs, pool)
     factor = round(100 * own / load, 6) if load else 1.0
-    found = replayed(pool, jobs.at_load(factor, np.inf, name), factor * log.block_s)
+    block_s = factor * log.block_s
+    if most == QUICK_JOBS:
+        block_s = factor * int(jobs.submit[-1]) / QUICK_BLOCKS
+    found = replayed(pool, jobs.at_load(factor, np.inf, name), block_s)
     return {
         "load": 100 * own,
         "jobs": len(jobs),
@@ -241,6 +242,7 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
         known,
         fields={
             "logs": logs,
+            "own": {name: found for (name, load), found in logs.items() if load == OWN},
             "pools": {cell: mean_of(found) for cell, found in pools.items()},
             "policies": list(POLICIES),
             "loads": loads,
@@ -271,10 +273,10 @@ def _of_pool(cell: tuple[str, int], found: list[Any]) -> dict[str, Floats]:
         policy: {metric: np.array([each["figures"][policy][metric] for each in found]) for metric in METRICS}
         for policy in found[0]["figures"]
     }
+    pairs = [(one, other) for one, other in product(columns, BASES) if other in columns and one != other]
     return {
-        f"{cell[0]} {cell[1]}: {one} above {other}: {metric}": percent_more(columns[one][metric], columns[other][metric])
-        for one, other in product(columns, BASES)
-        if other in columns and one != other
+        f"{cell[0]} {cell[1]}: {one} above {other}: {metric}": percent_more(columns[one][metric], of_other[metric])
+        for one, other, of_other in ((*pair, columns[pair[1]]) for pair in pairs)
         for metric in METRICS
     }
 

@@ -1,0 +1,1 @@
+"""What slurm_sns would gain at a site, from its accounting: weeks of it are replayed, compared and judged."""
