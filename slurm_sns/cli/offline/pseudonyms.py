@@ -29,10 +29,10 @@ def pseudonyms(
     Numbers, times, states and the names of features stay as they are. `sns simulate` reads the same trace.
     """
     needs("sns pseudonyms", SIMULATE)
-    from slurm_sns.sim.results.result_files import require_directory, write_files
     from slurm_sns.sim.traces.cluster_nodes import site_nodes_in
     from slurm_sns.sim.traces.files import TraceFile
     from slurm_sns.sim.traces.pseudonyms import Pseudonyms
+    from slurm_sns.whole_files import require_directory, write_files
 
     require_directory(out)
     for mine in (Path(dump), nodes or Path(dump)):

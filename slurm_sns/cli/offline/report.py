@@ -18,7 +18,9 @@ VALID = "the directory of `sns observe`, its looks.jsonl, or --config sns.yaml f
 
 What = Annotated[
     str | None,
-    typer.Argument(metavar="WHAT", help="The directory that `sns observe` wrote, or its looks.jsonl.", show_default=False),
+    typer.Argument(
+        metavar="WHAT", help="The directory that `sns observe` wrote, or its looks.jsonl.", show_default=False
+    ),
 ]
 ConfigFile = Annotated[
     Path | None,

@@ -79,7 +79,7 @@ def reproduce(
     from slurm_sns.sim.pages.judge import count_verdicts
     from slurm_sns.sim.pages.page import reproduce as reproduce_page
     from slurm_sns.sim.pages.running import Options, WorkerProcesses
-    from slurm_sns.sim.results.result_files import require_directory
+    from slurm_sns.whole_files import require_directory
 
     given = {"partition": partition, "minutes": minutes, "memory_gb": memory_gb}
     for option, value in given.items():

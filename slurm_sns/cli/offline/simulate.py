@@ -113,7 +113,7 @@ def simulate(
     """Replay TRACE on the nodes under a policy and print a summary."""
     needs("sns simulate", SIMULATE)
     from slurm_sns.policies.specification import named
-    from slurm_sns.sim.results.result_files import require_directory, write_files
+    from slurm_sns.whole_files import require_directory, write_files
 
     spreading = SpreadingOptions(profiles, progress, learn, seed, user_estimates)
     asked = requested(

@@ -20,7 +20,7 @@ from slurm_sns.sim.pages import FOLDERS, PACKAGE
 from slurm_sns.sim.pages.claims import PageClaims
 from slurm_sns.sim.pages.judge import IDENTICAL, Claim, Interval, count_verdicts, found_of
 from slurm_sns.sim.pages.running import DataTable, Options, PageResults
-from slurm_sns.sim.results.result_files import write_files
+from slurm_sns.whole_files import write_files
 
 TEMPLATE, MACROS = "page.md.j2", "macros.md.j2"
 _CLAIM_HEADER = ("where", "claim", "measure", "expected", "mean", "low", "high")

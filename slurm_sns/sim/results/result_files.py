@@ -1,15 +1,12 @@
-"""The result files of a simulation: all or none are written, byte-identical for the same input."""
+"""The lines of the result files of a simulation, byte-identical for the same input."""
 
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Alternative
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.results.columns import CYCLES, JOBS, header
@@ -20,50 +17,12 @@ from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 PART = 1 << 16
 
 
-def require_directory(directory: Path) -> None:
-    """Accept a directory that exists or can be made; to be checked before hours of simulation, not after.
-
-    Raises:
-        BadInput: something else is there, or it cannot be written.
-    """
-    existing = directory
-    while not existing.exists() and existing != existing.parent:
-        existing = existing.parent
-    if not existing.is_dir():
-        raise BadInput(f"{directory}: {existing} is not a directory; valid: a directory that exists or can be made")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise BadInput(f"{directory}: cannot write in {existing}; valid: a directory that you may write in")
-
-
 def result_files(run: TraceRun, node_arrays: NodeArrays, *, spreads: bool = False) -> dict[str, Iterable[str]]:
     """The lines of jobs.csv and cycles.csv; `spreads`: the policy uses scale factors, so that they are written."""
     return {
         "jobs.csv": chain([header(JOBS)], _job_lines(run, node_arrays.names, spreads=spreads)),
         "cycles.csv": chain([header(CYCLES)], _cycle_lines(run)),
     }
-
-
-def write_files(directory: Path, texts: Mapping[str, Iterable[str]]) -> None:
-    """Write these files, each from its lines; each appears whole, and none before all are on the disk.
-
-    Raises:
-        SnsError: a file cannot be written.
-    """
-    written: list[tuple[Path, Path]] = []
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for name, lines in texts.items():
-            temporary = directory / f".{name}.{os.getpid()}.tmp"
-            written.append((temporary, directory / name))
-            with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                file.writelines(lines)
-        for temporary, final in written:
-            temporary.replace(final)
-    except OSError as problem:
-        raise SnsError(f"{directory}: cannot write the results ({problem.strerror})") from None
-    finally:
-        for temporary, _ in written:
-            temporary.unlink(missing_ok=True)
 
 
 def _job_lines(run: TraceRun, names: Sequence[str], *, spreads: bool) -> Iterator[str]:

@@ -11,10 +11,10 @@ import pytest
 
 from slurm_sns.errors import SnsError
 from slurm_sns.sim.results.pool_results import measure_pools, period_metrics, pool_job_lines, pool_summary
-from slurm_sns.sim.results.result_files import write_files
 from slurm_sns.sim.run import TraceRun, Visits
 from slurm_sns.sim.traces.nodes_csv import read_site
 from slurm_sns.sim.traces.pool_trace import read_pool_trace
+from slurm_sns.whole_files import write_files
 
 A, B = 0, 1
 HEADER = (

@@ -1,0 +1,126 @@
+"""A report as text for a terminal: sentences, tables without lines, charts of letters. Texts of users are harmless."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from slurm_sns.log import printable
+from slurm_sns.report.document import ChartPoint, ReportChart, ReportPage, ReportSection, ReportTable
+from slurm_sns.report.scales import number, points_of
+
+#: A narrower terminal breaks the lines.
+LEAST_WIDTH = 40
+#: So many letters long are a bar and the line of a chart at most, and the name of a bar.
+LONGEST_BAR, LONGEST_LINE, LONGEST_NAME = 40, 60, 30
+#: The heights of a line, from nothing to the largest value.
+HEIGHTS = " .:-=+*#"
+
+
+def as_text(page: ReportPage, width: int) -> str:
+    """The page in lines of at most this width, or of `LEAST_WIDTH`."""
+    width = max(LEAST_WIDTH, width)
+    lines = [*_heading(page.title, "=", width), *_sentences(page.summary, width)]
+    for section in page.sections:
+        lines += ["", *_heading(section.title, "-", width), *_section(section, width)]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _heading(title: str, line: str, width: int) -> Iterator[str]:
+    lines = wrap(printable(title), width) or [""]
+    yield from lines
+    yield line * max(map(len, lines))
+
+
+def _section(section: ReportSection, width: int) -> Iterator[str]:
+    yield from _sentences(section.sentences, width)
+    for table in section.tables:
+        yield ""
+        yield from _table(table, width)
+        yield from _sentences([table.note] if table.note else [], width)
+    for chart in section.charts:
+        if any(points_of(points) for points in chart.series.values()):
+            yield ""
+            yield from _chart(chart, width)
+
+
+def _sentences(sentences: Iterable[str], width: int) -> Iterator[str]:
+    for each in sentences:
+        yield from wrap(printable(each), width)
+
+
+def _table(table: ReportTable, width: int) -> list[str]:
+    shown = Table(box=None, pad_edge=False)
+    for at, column in enumerate(table.columns):
+        shown.add_column(Text(printable(column).upper()), justify="right" if at in table.numbers else "left")
+    for row in table.rows:
+        shown.add_row(*(Text(printable(cell)) for cell in row))
+    console = Console(width=width, color_system=None, legacy_windows=False)
+    with console.capture() as captured:
+        console.print(shown)
+    return captured.get().splitlines()
+
+
+def _chart(chart: ReportChart, width: int) -> Iterator[str]:
+    """The title, which says what the numbers are, and the chart."""
+    along, upward = chart.labels
+    yield from wrap(printable(f"{chart.title} ({upward}, by {along})" if along else f"{chart.title} ({upward})"), width)
+    yield from _bars(chart, width) if chart.kind == "bars" else _lines(chart, width)
+
+
+def _bars(chart: ReportChart, width: int) -> Iterator[str]:
+    rows = [(at, name, point) for at, name, point in _in_order(chart)]
+    most = max((abs(point.value) for _, _, point in rows), default=0.0) or 1.0
+    names = [_cut(at) + (f": {_cut(name)}" if len(chart.series) > 1 else "") for at, name, _ in rows]
+    room = max(map(len, names))
+    longest = max(1, min(LONGEST_BAR, width - room - 30))
+    for name, (_, _, point) in zip(names, rows, strict=True):
+        bar = "#" * round(longest * abs(point.value) / most)
+        yield f"  {name:{room}}  {bar}{' ' if bar else ''}{_value(point)}"
+
+
+def _in_order(chart: ReportChart) -> Iterator[tuple[str, str, ChartPoint]]:
+    """The points by their place, and there in the order of the legend."""
+    places = dict.fromkeys(str(point.at) for points in chart.series.values() for point in points_of(points))
+    for place in places:
+        for name, points in chart.series.items():
+            yield from ((place, name, point) for point in points_of(points) if str(point.at) == place)
+
+
+def _cut(name: str) -> str:
+    name = printable(name)
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
+
+
+def _value(point: ChartPoint) -> str:
+    if point.low is None or point.high is None:
+        return number(point.value)
+    return f"{number(point.value)} ({number(point.low)} to {number(point.high)})"
+
+
+def _lines(chart: ReportChart, width: int) -> Iterator[str]:
+    room = max(len(_cut(name)) for name in chart.series)
+    longest = max(1, min(LONGEST_LINE, width - room - 24))
+    most = max(point.value for points in chart.series.values() for point in points_of(points))
+    for name, points in chart.series.items():
+        values = [point.value for point in points_of(points)]
+        if values:
+            line = "".join(_height(each, most) for each in _thinned(values, longest))
+            yield f"  {_cut(name):{room}} |{line}| {number(min(values))} to {number(max(values))}"
+
+
+def _thinned(values: Sequence[float], most: int) -> Iterator[float]:
+    """At most so many values: each is the mean of its neighbours."""
+    count = min(most, len(values))
+    for at in range(count):
+        part = values[at * len(values) // count : (at + 1) * len(values) // count]
+        yield sum(part) / len(part)
+
+
+def _height(value: float, most: float) -> str:
+    """The letter for this value: a blank only for nothing."""
+    if value <= 0 or most <= 0:
+        return HEIGHTS[0]
+    return HEIGHTS[max(1, min(len(HEIGHTS) - 1, round(value / most * (len(HEIGHTS) - 1))))]
