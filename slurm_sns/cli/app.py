@@ -5,7 +5,7 @@ import typer
 from slurm_sns import __version__
 from slurm_sns.cli import policies
 from slurm_sns.cli.live import agent, asking, checking, control, daemons, key, node, observe, profile, site_files
-from slurm_sns.cli.offline import coverage, pseudonyms, reproduce, simulate, workload
+from slurm_sns.cli.offline import coverage, pseudonyms, report, reproduce, simulate, workload
 
 _HELP = "Place Slurm jobs by Max-Jobs matching. The same decisions run live and on traces."
 
@@ -51,6 +51,7 @@ app.command("disable", rich_help_panel=_RUN)(control.disable)
 app.command("enable", rich_help_panel=_RUN)(control.enable)
 app.command("sources", rich_help_panel=_RUN)(site_files.sources)
 app.command("policies", rich_help_panel=_OFFLINE)(policies.policies)
+app.command("report", rich_help_panel=_OFFLINE)(report.report)
 app.command("coverage", rich_help_panel=_OFFLINE)(coverage.coverage)
 app.command("simulate", rich_help_panel=_OFFLINE)(simulate.simulate)
 app.command("pseudonyms", rich_help_panel=_OFFLINE)(pseudonyms.pseudonyms)

@@ -206,6 +206,10 @@ class AdviceValues(TypedDict):
     """The nodes, as a node list."""
     heuristic: str
     """The heuristic whose schedule was chosen; empty for a policy without any."""
+    partition: str
+    """The partition, or several with commas between them."""
+    cpus: int
+    """Its number of CPUs as Slurm counts them."""
 
 
 class AdviceOutcomeValues(TypedDict):
@@ -222,6 +226,10 @@ class AdviceOutcomeValues(TypedDict):
     """The nodes on which Slurm started it."""
     on_same_nodes: bool
     """Whether they are those of the advice."""
+    partition: str
+    """The partition, or several with commas between them."""
+    cpus: int
+    """Its number of CPUs as Slurm counts them."""
 
 
 class OvertakenValues(TypedDict):
@@ -262,7 +270,9 @@ class ObserveJson(TypedDict):
     """A line of `sns observe --json`, and of looks.jsonl in its directory: one look."""
 
     version: int
-    """The version of this form: 1."""
+    """The version of this form: 2. Version 1 had no began_s, not_managed, partition and cpus."""
+    began_s: float
+    """When the first look of this run of `sns observe` was, Unix seconds."""
     at_s: float
     """When, Unix seconds."""
     read_s: float
@@ -277,6 +287,8 @@ class ObserveJson(TypedDict):
     """Records of jobs that wait in Slurm."""
     managed: int
     """Those that slurm_sns would manage."""
+    not_managed: dict[str, int]
+    """How many others there are, by the reason why they are Slurm's own."""
     advices: list[AdviceValues]
     """The jobs that it would start now, and no earlier look would have."""
     as_before: int
@@ -291,6 +303,199 @@ class ObserveJson(TypedDict):
     """What Slurm hides from ordinary users (PrivateData)."""
     summary: AdviceSummaryValues
     """The sum so far."""
+
+
+class FollowedJobsValues(TypedDict):
+    """Jobs that slurm_sns would have started, by partition, size, heuristic or policy, and what Slurm did."""
+
+    name: str
+    """The partition, the size, the heuristic or the policy; `all`."""
+    advised: int
+    """Jobs that slurm_sns would have started."""
+    started: int
+    """Of these, the ones that Slurm has started: `earlier` and `same`."""
+    earlier: int
+    """Those that Slurm started later than slurm_sns would have."""
+    same: int
+    """Those that it started at the same time."""
+    on_same_nodes: int
+    """Those that it started on the nodes of the advice."""
+    gone: int
+    """Those that nobody saw start."""
+    still_waiting: int
+    """Those that waited at the last look of their run."""
+    earlier_share: float | None
+    """`earlier` divided by `started`; null without any."""
+    earlier_share_low: float | None
+    """The lower end of its 95 % interval; null where there is too little for one."""
+    earlier_share_high: float | None
+    """The upper end."""
+    mean_s: float | None
+    """How much earlier the jobs counted by `earlier` would have started, seconds on average; null without any."""
+    mean_low_s: float | None
+    """The lower end of its 95 % interval; null where there is too little for one."""
+    mean_high_s: float | None
+    """The upper end."""
+    median_s: float | None
+    """The median of the same."""
+    p90_s: float | None
+    """The 90th percentile of the same (nearest rank)."""
+    still_waiting_mean_s: float | None
+    """How long those that still wait would have been running, seconds on average; null without any."""
+    let_wait: int
+    """Other jobs: Slurm started them, and the plan of the look before let them wait."""
+
+
+class LongestWaitValues(TypedDict):
+    """A job that waited long after the look that would have started it."""
+
+    job: str
+    """The job."""
+    partition: str
+    """Its partition; empty where a look does not say."""
+    cpus: int
+    """Its CPUs; 0 where a look does not say."""
+    nodes: str
+    """The nodes of the advice."""
+    advised_s: float
+    """When the advice was given, Unix seconds."""
+    seconds: float
+    """How much earlier it would have started; if it still waits, how long it would have been running."""
+    still_waits: bool
+    """Whether it still waited at the last look."""
+    others: int
+    """How many jobs Slurm started on these nodes meanwhile."""
+
+
+class HistogramValues(TypedDict):
+    """Jobs that slurm_sns would have started earlier, by how much."""
+
+    name: str
+    """The range, such as `1 to 5 min`."""
+    jobs: int
+    """The jobs in it."""
+
+
+class LooksReport(TypedDict):
+    """What the looks of `sns observe` show together."""
+
+    file: str
+    """The file of the looks."""
+    began_s: float
+    """The first look, Unix seconds."""
+    ended_s: float
+    """The last look."""
+    watched_s: float
+    """How long it watched: from the first to the last look of each run, in all."""
+    looks: int
+    """Looks."""
+    runs: int
+    """Runs of `sns observe`."""
+    interval_s: float | None
+    """The time from look to look, the median; null for one look."""
+    policies: list[str]
+    """The policies that planned."""
+    partitions: list[str]
+    """The partitions that counted as managed."""
+    pending_mean: float
+    """Records of waiting jobs, on average over the looks."""
+    managed_mean: float
+    """Those that slurm_sns would manage."""
+    all: FollowedJobsValues
+    """All jobs; a job that several policies would have started counts for each."""
+    by_policy: list[FollowedJobsValues]
+    """By policy."""
+    by_partition: list[FollowedJobsValues]
+    """By partition."""
+    by_size: list[FollowedJobsValues]
+    """By size."""
+    by_heuristic: list[FollowedJobsValues]
+    """By heuristic; `let_wait` is 0 here, as those jobs have none."""
+    histogram: list[HistogramValues]
+    """By how much earlier."""
+    longest: list[LongestWaitValues]
+    """The ten that waited longest after their advice."""
+    overtaken: int
+    """Jobs on whose nodes Slurm started others while they waited."""
+    overtaking: int
+    """How many times it did so."""
+    not_managed: dict[str, float]
+    """Waiting jobs that slurm_sns would leave to Slurm, by reason: how many, on average over the looks that say so."""
+    intervals_over: str
+    """What is drawn anew for the intervals: `hours` or `days`; empty where there are none."""
+    blocks: int
+    """How many such hours or days there are."""
+    left_out: dict[str, int]
+    """Lines of Slurm's answers that could not be read, by reason: the most in one look."""
+    hidden: list[str]
+    """What Slurm hid from the user who watched (PrivateData)."""
+    unread: dict[str, int]
+    """Lines of the file that could not be read, by reason."""
+
+
+class PlannedStartValues(TypedDict):
+    """A job that the scheduler planned to start in a mode that sends nothing."""
+
+    job: str
+    """The job."""
+    first_s: float
+    """When its start was first planned, Unix seconds."""
+    plans: int
+    """How many times it was planned: again on other nodes, or after a plan without it."""
+    nodes: str
+    """The nodes of the first plan."""
+    heuristic: str
+    """The heuristic whose schedule was chosen; empty for a policy without any."""
+    cpus: int
+    """Its cores on all nodes."""
+    waited_on_s: float | None
+    """It certainly waited so long after that plan: a kept snapshot shows it; null where none does."""
+
+
+class StoreReport(TypedDict):
+    """What the store of a scheduler in the mode observe or advise says of its plans."""
+
+    mode: str
+    """The mode of sns.yaml; the store does not say in which mode a plan was made."""
+    policy: str
+    """The policy of sns.yaml."""
+    began_s: float | None
+    """The first recorded plan, Unix seconds; null without any."""
+    ended_s: float | None
+    """The last one."""
+    cycles: int
+    """Cycles that planned a start that the cycle before had not."""
+    jobs: int
+    """Jobs whose start was planned."""
+    starts: int
+    """Planned starts; a job may have several."""
+    by_size: dict[str, int]
+    """Jobs by size."""
+    by_heuristic: dict[str, int]
+    """Jobs by the heuristic of their first plan."""
+    snapshots: int
+    """Snapshots of the queue that are kept."""
+    read: int
+    """Those that were read for `waited_on_s`."""
+    unread: dict[str, int]
+    """Snapshots that could not be read, by reason."""
+    plans: list[PlannedStartValues]
+    """The jobs, by the time of their first plan."""
+
+
+class ReportJson(TypedDict):
+    """`sns report --json`."""
+
+    about: str
+    """What is reported on: `looks` or `store`; the field of the same name has it."""
+    title: str
+    """The title of the page."""
+    summary: list[str]
+    """The sentences at its top."""
+    looks: NotRequired[LooksReport]
+    """The looks of `sns observe`."""
+    store: NotRequired[StoreReport]
+    """The plans in a scheduler's store."""
 
 
 class WatchLine(TypedDict):

@@ -1,4 +1,4 @@
-"""A report as one HTML file that loads nothing: no script, no font, no image of another place. Equal pages, equal bytes.
+"""A report as one HTML file that loads nothing: no script, no font, no image. Equal pages are equal bytes.
 
 Every text of the page is hostile: it is escaped, and control characters are replaced. A policy in the file's head
 forbids a browser to run or load anything, should a text get through all the same.

@@ -137,13 +137,13 @@ def _bars(chart: ReportChart, shown: _Series) -> Drawing:
         drawing.words.append(Word(8, y + NAME - 5, _cut(place)))
         y += NAME
         for style, name, point in each:
-            _bar(drawing, axis, y, style, ", ".join(filter(None, (place, name))), point)
+            _bar(drawing, axis, y, point, style=style, name=", ".join(filter(None, (place, name))))
             y += BAR
         y += 6
     return drawing
 
 
-def _bar(drawing: Drawing, axis: _Axis, y: float, style: int, name: str, point: ChartPoint) -> None:
+def _bar(drawing: Drawing, axis: _Axis, y: float, point: ChartPoint, *, style: int, name: str) -> None:
     zero, end = axis.at(0), axis.at(point.value)
     title = f"{name}: {_value(point)}"
     drawing.boxes.append(Box(min(zero, end), y, round(abs(end - zero), 1), BAR - 3, style, title))

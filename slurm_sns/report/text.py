@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -54,7 +55,8 @@ def _sentences(sentences: Iterable[str], width: int) -> Iterator[str]:
 def _table(table: ReportTable, width: int) -> list[str]:
     shown = Table(box=None, pad_edge=False)
     for at, column in enumerate(table.columns):
-        shown.add_column(Text(printable(column).upper()), justify="right" if at in table.numbers else "left")
+        justify: Literal["left", "right"] = "right" if at in table.numbers else "left"
+        shown.add_column(Text(printable(column).upper()), justify=justify, overflow="fold")
     for row in table.rows:
         shown.add_row(*(Text(printable(cell)) for cell in row))
     console = Console(width=width, color_system=None, legacy_windows=False)
@@ -66,7 +68,8 @@ def _table(table: ReportTable, width: int) -> list[str]:
 def _chart(chart: ReportChart, width: int) -> Iterator[str]:
     """The title, which says what the numbers are, and the chart."""
     along, upward = chart.labels
-    yield from wrap(printable(f"{chart.title} ({upward}, by {along})" if along else f"{chart.title} ({upward})"), width)
+    by = f", by {along}" if chart.kind == "bars" else f" over {along}"
+    yield from wrap(printable(f"{chart.title} ({upward}{by if along else ''})"), width)
     yield from _bars(chart, width) if chart.kind == "bars" else _lines(chart, width)
 
 

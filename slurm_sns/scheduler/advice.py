@@ -8,6 +8,7 @@ Each look plans on what Slurm has made of the cluster, not on what we would have
 each job alone. They are no forecast: a job that starts earlier here would hold its nodes from then on.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -15,6 +16,7 @@ from itertools import repeat
 
 from slurm_sns.model import Plan, Start
 from slurm_sns.policies.base import Policy
+from slurm_sns.scheduler.answers.pass_through import reason
 from slurm_sns.scheduler.gate.job_status import status_of
 from slurm_sns.scheduler.gate.survey import is_to_be_planned
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
@@ -56,13 +58,16 @@ class Advice:
     nodes: tuple[str, ...]
     heuristic: str
     at_s: float
+    partitions: tuple[str, ...] = ()
+    cpus: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class AdviceOutcome:
     """What Slurm did about a job: how its start compares, and by how many seconds ours would have been earlier.
 
-    `nodes` are those on which Slurm started it; `on_same_nodes` compares them with those of the advice.
+    `nodes` are those on which Slurm started it; `on_same_nodes` compares them with those of the advice. `partitions`
+    are those of the advice, or of Slurm's start if there was none.
     """
 
     label: str
@@ -70,6 +75,8 @@ class AdviceOutcome:
     seconds: float | None = None
     nodes: tuple[str, ...] = ()
     on_same_nodes: bool = False
+    partitions: tuple[str, ...] = ()
+    cpus: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +95,8 @@ class StillWaiting:
 class AdviceLook:
     """One look: what it was planned on, the plan, the advices of this look, and what became of earlier ones.
 
-    `managed` is how many of the waiting jobs we would manage, also those that cannot start yet.
+    `managed` is how many of the waiting jobs we would manage, also those that cannot start yet. `left_to_slurm` counts
+    the others by the reason why they are Slurm's own.
     """
 
     situation: Situation
@@ -97,6 +105,7 @@ class AdviceLook:
     outcomes: tuple[AdviceOutcome, ...]
     waiting: tuple[StillWaiting, ...]
     managed: int
+    left_to_slurm: Mapping[str, int]
     at_s: float
 
     @property
@@ -143,8 +152,10 @@ class Adviser:
             self._standing.setdefault(advice.key, advice)
         candidates = (situation.jobs[job.id] for job in situation.snapshot.waiting if job.id not in started)
         self._passed_over = {key_of(job): _label(job) for job in candidates if key_of(job) not in self._standing}
-        managed = sum(is_to_be_planned(job, situation.statuses[job.id], settings) for job in observation.jobs)
-        return AdviceLook(situation, plan, advices, outcomes, waiting, managed, now_s)
+        pending = [job for job in observation.jobs if job.state is JobState.PENDING]
+        others = [job for job in pending if not is_to_be_planned(job, situation.statuses[job.id], settings)]
+        left = Counter(reason(job, settings) for job in others)
+        return AdviceLook(situation, plan, advices, outcomes, waiting, len(pending) - len(others), left, now_s)
 
     def _follow(
         self, jobs: Iterable[ObservedJob], now_s: float
@@ -163,11 +174,13 @@ class Adviser:
                 waiting.append(StillWaiting(advice, max(0.0, now_s - advice.at_s), others))
                 continue
             else:
-                outcomes.append(AdviceOutcome(advice.label, Comparison.GONE))
+                outcomes.append(
+                    AdviceOutcome(advice.label, Comparison.GONE, partitions=advice.partitions, cpus=advice.cpus)
+                )
             del self._standing[key]
         for key, label in self._passed_over.items():
             if key in started:
-                outcomes.append(AdviceOutcome(label, Comparison.LATER, nodes=started[key].allocated))
+                outcomes.append(_let_wait(label, started[key]))
         return tuple(outcomes), tuple(waiting)
 
 
@@ -220,15 +233,22 @@ def _has_started(job: ObservedJob) -> bool:
 
 def _advice(start: Start, job: ObservedJob, chosen: str, now_s: float) -> Advice:
     nodes = tuple(dict.fromkeys(start.nodes))
-    return Advice(key_of(job), _label(job), job.user_id, job.user, job.tasks, nodes, chosen, now_s)
+    return Advice(
+        key_of(job), _label(job), job.user_id, job.user, job.tasks, nodes, chosen, now_s, job.partitions, job.cpus
+    )
 
 
 def _compared(advice: Advice, job: ObservedJob) -> AdviceOutcome:
     seconds = job.start_s - advice.at_s
     comparison = Comparison.EARLIER if seconds > SAME_S else Comparison.SAME
+    on_same_nodes = set(job.allocated) == set(advice.nodes)
     return AdviceOutcome(
-        advice.label, comparison, max(0.0, seconds), job.allocated, set(job.allocated) == set(advice.nodes)
+        advice.label, comparison, max(0.0, seconds), job.allocated, on_same_nodes, advice.partitions, advice.cpus
     )
+
+
+def _let_wait(label: str, job: ObservedJob) -> AdviceOutcome:
+    return AdviceOutcome(label, Comparison.LATER, None, job.allocated, partitions=job.partitions, cpus=job.cpus)
 
 
 def _others(advice: Advice, started: Iterable[ObservedJob], last_s: float) -> Iterator[str]:

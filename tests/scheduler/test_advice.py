@@ -58,6 +58,9 @@ def test_jobs_of_slurms_own_are_none_of_ours() -> None:
     )
     seen = Looks().at(0, *others)
     assert (advised(seen), seen.pending, seen.managed) == ([], 5, 0)
+    assert sum(seen.left_to_slurm.values()) == 5
+    assert seen.left_to_slurm["partition elsewhere is not managed"] == 1
+    assert seen.left_to_slurm["it asks for gres (--gres, --gpus)"] == 1
 
 
 def test_nodes_that_slurm_keeps_for_a_candidate_are_planned_on_and_those_for_a_job_of_its_own_are_not() -> None:
@@ -83,7 +86,7 @@ def test_slurms_start_is_compared_with_the_first_advice(after_s, where, comparis
     looks.at(0, waiting(1))
     looks.at(30, waiting(1))
     seen = looks.at(60, started(1, NOW + after_s, where), nodes=one_node(taken=True))
-    assert seen.outcomes == (AdviceOutcome("1", comparison, max(0.0, after_s), (where,), same_nodes),)
+    assert seen.outcomes == (AdviceOutcome("1", comparison, max(0.0, after_s), (where,), same_nodes, ("main",), 28),)
     assert looks.summary.mean_earlier_s == (50 if comparison is Comparison.EARLIER else None)
     assert (looks.summary.advised, looks.summary.still_waiting, looks.summary.looks) == (1, 0, 3)
     assert looks.at(90, started(1, NOW + after_s, where)).outcomes == (), "an outcome is told once"
@@ -111,14 +114,15 @@ def test_while_it_waits_the_jobs_are_named_that_slurm_has_started_there() -> Non
 def test_a_job_that_nobody_saw_start_is_gone(left: tuple[ObservedJob, ...]) -> None:
     looks = Looks()
     looks.at(0, waiting(1))
-    assert looks.at(30, *left).outcomes == (AdviceOutcome("1", Comparison.GONE),)
+    (outcome,) = looks.at(30, *left).outcomes
+    assert (outcome.label, outcome.comparison, outcome.seconds) == ("1", Comparison.GONE, None)
 
 
 def test_a_job_that_slurm_started_and_we_let_wait_is_told() -> None:
     looks = Looks()
     looks.at(0, waiting(1), nodes=one_node(taken=True))
     seen = looks.at(30, started(1, NOW + 10, "c1"), nodes=one_node(taken=True))
-    assert seen.outcomes == (AdviceOutcome("1", Comparison.LATER, nodes=("c1",)),)
+    assert seen.outcomes == (AdviceOutcome("1", Comparison.LATER, nodes=("c1",), partitions=("main",), cpus=28),)
     assert looks.summary.counts[Comparison.LATER] == 1
 
 

@@ -22,6 +22,7 @@ from slurm_sns.cli.json_types import (
     PoliciesJson,
     ProfileJson,
     RenderJson,
+    ReportJson,
     ReproductionJson,
     WatchLine,
 )
@@ -43,6 +44,7 @@ PRINTED: Mapping[str, Any] = {
     "sns check": list[FindingValues],
     "sns render": RenderJson,
     "sns policies": PoliciesJson,
+    "sns report": ReportJson,
     "sns coverage": CoverageJson,
     "sns observe": ObserveJson,
     "sns simulate": SimulationSummary,

@@ -178,6 +178,7 @@ class Observer:
         self._now, self._sleep = now, sleep
         self._adviser: Adviser | None = None
         self._policy = ""
+        self._began_s: float | None = None
         self.summary = AdviceSummary()
 
     def run(self, count: int) -> None:
@@ -218,7 +219,10 @@ class Observer:
         plan_s = time.monotonic() - began_s
         self.summary.add(look)
         line = observe_report.line_of(look, self.summary)
+        if self._began_s is None:
+            self._began_s = at_s
         line |= {
+            "began_s": self._began_s,
             "read_s": self._state.read_s,
             "plan_s": plan_s,
             "policy": self._policy,

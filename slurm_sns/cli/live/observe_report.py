@@ -11,7 +11,7 @@ from slurm_sns.node_lists import folded
 from slurm_sns.scheduler.advice import AdviceLook, AdviceSummary, Comparison
 
 #: The version of a line's form.
-VERSION = 1
+VERSION = 2
 #: So many rows of a table are printed; looks.jsonl has all.
 MOST_ROWS = 40
 #: So many jobs are named in one row.
@@ -31,6 +31,7 @@ def line_of(look: AdviceLook, summary: AdviceSummary) -> ObserveJson:
     mine = os.getuid()
     return {
         "version": VERSION,
+        "began_s": look.at_s,
         "at_s": look.at_s,
         "read_s": 0.0,
         "plan_s": 0.0,
@@ -38,6 +39,7 @@ def line_of(look: AdviceLook, summary: AdviceSummary) -> ObserveJson:
         "partitions": [],
         "pending": look.pending,
         "managed": look.managed,
+        "not_managed": dict(look.left_to_slurm),
         "advices": [
             {
                 "job": each.label,
@@ -45,6 +47,8 @@ def line_of(look: AdviceLook, summary: AdviceSummary) -> ObserveJson:
                 "tasks": each.tasks,
                 "nodes": folded(each.nodes),
                 "heuristic": each.heuristic,
+                "partition": ",".join(each.partitions),
+                "cpus": each.cpus,
             }
             for each in look.advices
             if each.key not in earlier
@@ -57,6 +61,8 @@ def line_of(look: AdviceLook, summary: AdviceSummary) -> ObserveJson:
                 "seconds": each.seconds,
                 "nodes": folded(each.nodes),
                 "on_same_nodes": each.on_same_nodes,
+                "partition": ",".join(each.partitions),
+                "cpus": each.cpus,
             }
             for each in look.outcomes
         ],

@@ -1,0 +1,1 @@
+"""What the looks of `sns observe` show together: reading looks.jsonl, following its jobs, the page of the report."""
