@@ -175,6 +175,8 @@ def _lines(chart: ReportChart, shown: _Series) -> Drawing:
     low, high = _extent(shown)
     down = _Axis(ticks(low, high), TOP + LINES_HEIGHT, TOP)
     begin, end = min(places), max(places)
+    if 0 < begin < end / 20:  # an axis that nearly begins at 0 does so
+        begin = 0.0
     within = [tick for tick in ticks(begin, end) if begin <= tick <= end]
     along = _Axis((begin, end if end > begin else begin + 1), LEFT, WIDTH - RIGHT)
     drawing = Drawing(chart.title, _told_lines(chart, shown), TOP + LINES_HEIGHT + BOTTOM, _legend(shown))

@@ -111,3 +111,10 @@ def clock(at_s: float) -> str:
     from datetime import datetime
 
     return datetime.fromtimestamp(at_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def zoned_clock(at_s: float) -> str:
+    """Local date and time to the minute, with the offset from UTC: `2026-11-27 21:18 +0100`."""
+    from datetime import datetime
+
+    return datetime.fromtimestamp(at_s).astimezone().strftime("%Y-%m-%d %H:%M %z")

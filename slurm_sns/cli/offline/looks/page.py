@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import nan
 
 from slurm_sns.cli.json_types import FollowedJobsValues, LongestWaitValues, LooksReport
-from slurm_sns.cli.live.terminal import duration
+from slurm_sns.cli.live.terminal import duration, zoned_clock
 from slurm_sns.cli.offline.looks.followed import FollowedJobs
 from slurm_sns.report.document import ChartPoint, ReportChart, ReportPage, ReportSection, ReportTable
 
@@ -64,7 +64,7 @@ def _summary(values: LooksReport) -> Iterator[str]:
     often = "" if values["interval_s"] is None else f", one every {duration(values['interval_s'])}"
     looks = _count(values["looks"], "look")
     yield (
-        f"{day(values['began_s'])} to {day(values['ended_s'])}: {looks}{often}, {duration(values['watched_s'])} of "
+        f"{zoned_clock(values['began_s'])} to {zoned_clock(values['ended_s'])}: {looks}{often}, {duration(values['watched_s'])} of "
         f"watching{runs}, policy {_names(values['policies'])}, partitions {_names(values['partitions'])}."
     )
     if not found["advised"]:
@@ -229,7 +229,7 @@ def _longest(values: LooksReport) -> Iterator[ReportSection]:
             each["partition"] or NONE,
             f"{each['cpus']:,}" if each["cpus"] else NONE,
             _shortened(each["nodes"]),
-            moment(each["advised_s"]),
+            _moment(each["advised_s"]),
             duration(each["seconds"]),
             _what_became(each),
         ]
@@ -325,16 +325,9 @@ def _unread(values: LooksReport) -> Iterator[ReportSection]:
         yield ReportSection("What could not be read", (), [ReportTable(["lines", "count"], rows, frozenset({1}))])
 
 
-def day(at_s: float) -> str:
-    """Local date and time, with the offset from UTC."""
-    from datetime import datetime
-
-    return datetime.fromtimestamp(at_s).astimezone().strftime("%Y-%m-%d %H:%M %z")
-
-
-def moment(at_s: float) -> str:
-    """The same without the offset, to the minute."""
-    return day(at_s).rpartition(" ")[0]
+def _moment(at_s: float) -> str:
+    """Local date and time to the minute; the head of the page has the zone."""
+    return zoned_clock(at_s).rpartition(" ")[0]
 
 
 def _share(found: FollowedJobsValues) -> str:

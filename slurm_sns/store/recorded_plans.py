@@ -1,0 +1,84 @@
+"""The planned starts in the database, for a report on a scheduler that sends nothing. It only reads."""
+
+import json
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from sqlalchemy import Engine, distinct, func, select
+
+from slurm_sns.errors import SnsError
+from slurm_sns.store.database import transaction
+from slurm_sns.store.decisions import UNREADABLE, unpack
+from slurm_sns.store.schema import array_tasks, cycles, decisions
+from slurm_sns.task_ids import label, task_id
+
+
+class RecordedStart(NamedTuple):
+    """A planned start: of this job, which a task of an array is by one id only; `cores` are those on all nodes."""
+
+    job_id: int
+    at_s: float
+    nodes: tuple[str, ...]
+    heuristic: str
+    cores: int
+
+    @property
+    def label(self) -> str:
+        """What Slurm calls the job."""
+        return label(self.job_id)
+
+
+class RecordedPlans:
+    """What the decision record says of planned starts.
+
+    Raises:
+        Unreachable: from each method, if the database does not answer.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def starts(self) -> Iterator[RecordedStart]:
+        """All starts, oldest first."""
+        tasks = self._tasks
+        columns = (decisions.c.job_id, decisions.c.at_s, decisions.c.nodes, cycles.c.chosen, decisions.c.demand)
+        of_starts = select(*columns).join(cycles, cycles.c.id == decisions.c.cycle_id)
+        with transaction(self._engine, UNREADABLE) as connection:
+            found = of_starts.where(decisions.c.action == "start").order_by(decisions.c.id)
+            for job_id, at_s, nodes, chosen, demand in connection.execute(found):
+                parts = tuple(filter(None, nodes.split(",")))
+                cores = int(json.loads(demand).get("cores", 0)) * len(parts)
+                yield RecordedStart(tasks.get(job_id, job_id), at_s, tuple(dict.fromkeys(parts)), chosen, cores)
+
+    def count_cycles(self) -> int:
+        """How many cycles planned a start that is recorded."""
+        with transaction(self._engine, UNREADABLE) as connection:
+            count = select(func.count(distinct(decisions.c.cycle_id))).where(decisions.c.action == "start")
+            return int(connection.execute(count).scalar() or 0)
+
+    def snapshots(self) -> list[int]:
+        """The cycles whose snapshots are kept, oldest first."""
+        with transaction(self._engine, UNREADABLE) as connection:
+            kept = select(cycles.c.id).where(cycles.c.snapshot.is_not(None)).order_by(cycles.c.id)
+            return [int(each) for each in connection.execute(kept).scalars()]
+
+    def waiting(self, cycle: int) -> tuple[float, frozenset[int]]:
+        """When the snapshot of that cycle was taken, and the jobs that waited for a start then.
+
+        Raises:
+            SnsError: it is no longer kept, or damaged.
+        """
+        with transaction(self._engine, UNREADABLE) as connection:
+            data = connection.execute(select(cycles.c.snapshot).where(cycles.c.id == cycle)).scalar()
+        if data is None:
+            raise SnsError("it is no longer kept")
+        tasks, snapshot = self._tasks, unpack(data)
+        return float(snapshot.now_s), frozenset(tasks.get(job.id, job.id) for job in snapshot.waiting)
+
+    @cached_property
+    def _tasks(self) -> dict[int, int]:
+        """Our id of each task that has had one of Slurm's, too."""
+        with transaction(self._engine, UNREADABLE) as connection:
+            rows = connection.execute(select(array_tasks.c.job_id, array_tasks.c.array_id, array_tasks.c.task)).all()
+        return {job_id: task_id(array_id, task) for job_id, array_id, task in rows}
