@@ -7,6 +7,8 @@ from slurm_sns.report.document import ChartPoint
 
 #: An axis has about so many ticks.
 TICKS = 5
+#: Below this part of their size, two numbers are too near each other for ticks between them.
+LEAST_SPAN = 1e-9
 
 
 def number(value: float) -> str:
@@ -24,8 +26,9 @@ def points_of(points: Sequence[ChartPoint]) -> list[ChartPoint]:
 def ticks(low: float, high: float) -> list[float]:
     """Round numbers from at most `low` to at least `high`, in steps of 1, 2 or 5 times a power of ten."""
     span = high - low
-    if not (isfinite(span) and span > 0):
-        high, span = low + 1, 1.0
+    if span < LEAST_SPAN * max(1.0, abs(low)):  # nearly one number
+        span = max(1.0, abs(low))
+        high = low + span
     power = 10.0 ** floor(log10(span / TICKS))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power * TICKS >= span * 0.999)
     return [each * step for each in range(floor(low / step), ceil(high / step) + 1)]

@@ -74,14 +74,17 @@ def _chart(chart: ReportChart, width: int) -> Iterator[str]:
 
 
 def _bars(chart: ReportChart, width: int) -> Iterator[str]:
-    rows = [(at, name, point) for at, name, point in _in_order(chart)]
-    most = max((abs(point.value) for _, _, point in rows), default=0.0) or 1.0
-    names = [_cut(at) + (f": {_cut(name)}" if len(chart.series) > 1 else "") for at, name, _ in rows]
+    rows = list(_in_order(chart))
+    most = max(abs(point.value) for _, _, point in rows) or 1.0
+    values = [_value(point) for _, _, point in rows]
+    free = width - max(map(len, values)) - 5
+    parts = 2 if len(chart.series) > 1 else 1
+    longest = (free - 2) // (parts + 1)  # for a name, or for a bar at least
+    names = [_cut(at, longest) + (f": {_cut(name, longest)}" if parts > 1 else "") for at, name, _ in rows]
     room = max(map(len, names))
-    longest = max(1, min(LONGEST_BAR, width - room - 30))
-    for name, (_, _, point) in zip(names, rows, strict=True):
-        bar = "#" * round(longest * abs(point.value) / most)
-        yield f"  {name:{room}}  {bar}{' ' if bar else ''}{_value(point)}"
+    for name, value, (_, _, point) in zip(names, values, rows, strict=True):
+        bar = "#" * round(max(1, min(LONGEST_BAR, free - room)) * abs(point.value) / most)
+        yield f"  {name:{room}}  {bar}{' ' if bar else ''}{value}"
 
 
 def _in_order(chart: ReportChart) -> Iterator[tuple[str, str, ChartPoint]]:
@@ -92,9 +95,10 @@ def _in_order(chart: ReportChart) -> Iterator[tuple[str, str, ChartPoint]]:
             yield from ((place, name, point) for point in points_of(points) if str(point.at) == place)
 
 
-def _cut(name: str) -> str:
+def _cut(name: str, most: int = LONGEST_NAME) -> str:
+    most = max(4, min(LONGEST_NAME, most))
     name = printable(name)
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
+    return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
 def _value(point: ChartPoint) -> str:
@@ -104,14 +108,17 @@ def _value(point: ChartPoint) -> str:
 
 
 def _lines(chart: ReportChart, width: int) -> Iterator[str]:
-    room = max(len(_cut(name)) for name in chart.series)
-    longest = max(1, min(LONGEST_LINE, width - room - 24))
-    most = max(point.value for points in chart.series.values() for point in points_of(points))
-    for name, points in chart.series.items():
-        values = [point.value for point in points_of(points)]
-        if values:
-            line = "".join(_height(each, most) for each in _thinned(values, longest))
-            yield f"  {_cut(name):{room}} |{line}| {number(min(values))} to {number(max(values))}"
+    shown = {name: [each.value for each in points_of(points)] for name, points in chart.series.items()}
+    most = max(max(values) for values in shown.values() if values)
+    rows = [
+        (name, values, f"{number(min(values))} to {number(max(values))}") for name, values in shown.items() if values
+    ]
+    free = width - max(len(extent) for _, _, extent in rows) - 6
+    names = [_cut(name, free // 2) for name, _, _ in rows]
+    room = max(map(len, names))
+    for name, (_, values, extent) in zip(names, rows, strict=True):
+        line = "".join(_height(each, most) for each in _thinned(values, max(1, min(LONGEST_LINE, free - room))))
+        yield f"  {name:{room}} |{line}| {extent}"
 
 
 def _thinned(values: Sequence[float], most: int) -> Iterator[float]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 from slurm_sns.cli.installations import CONTROLLER, needs
+from slurm_sns.cli.looks_file import LOOKS
 from slurm_sns.cli.options import AsJson
 from slurm_sns.errors import BadInput, SnsError
 
@@ -230,7 +231,7 @@ class Observer:
             "left_out": dict(self._state.left_out),
             "hidden": list(self._state.hidden),
         }
-        _append(self._choice.out / observe_report.LOOKS, json.dumps(line))
+        _append(self._choice.out / LOOKS, json.dumps(line))
         if self._as_json:
             print(json.dumps(line), flush=True)
         else:

@@ -6,18 +6,15 @@ from pathlib import Path
 
 from slurm_sns.cli.json_types import AdviceOutcomeValues, ObserveJson, OvertakenValues
 from slurm_sns.cli.live.terminal import clock, duration, new_table, plain, show
+from slurm_sns.cli.looks_file import LOOKS, VERSION
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 from slurm_sns.scheduler.advice import AdviceLook, AdviceSummary, Comparison
 
-#: The version of a line's form.
-VERSION = 2
 #: So many rows of a table are printed; looks.jsonl has all.
 MOST_ROWS = 40
 #: So many jobs are named in one row.
 MOST_NAMES = 5
-#: The file in the directory to which each look is appended.
-LOOKS = "looks.jsonl"
 
 
 def complain(text: str) -> None:

@@ -28,8 +28,8 @@ MOST_NAMED, MOST_POINTS = 10, 120
 SQLITE = "sqlite:///"
 
 KEPT = (
-    "The store keeps what the scheduler decided, and no start, end or cancellation by Slurm. It does not keep partitions "
-    "either, nor in which mode a plan was made: plans of an earlier enforce are among these."
+    "The store keeps what the scheduler decided, and no start, end or cancellation by Slurm. It does not keep "
+    "partitions either, nor in which mode a plan was made: plans of an earlier enforce are among these."
 )
 COMPARISON = (
     "For the comparison, let sns observe --config run for some days, and call sns report with its directory. Or join "

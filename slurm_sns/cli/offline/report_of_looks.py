@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from slurm_sns.cli.json_types import ReportJson
-from slurm_sns.cli.live.observe_report import LOOKS
+from slurm_sns.cli.looks_file import LOOKS
 from slurm_sns.errors import BadInput
 from slurm_sns.report.document import ReportPage
 

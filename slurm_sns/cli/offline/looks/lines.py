@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter
 from pydantic_core import from_json
 
 from slurm_sns.cli.json_types import ObserveJson
-from slurm_sns.cli.live.observe_report import VERSION
+from slurm_sns.cli.looks_file import VERSION
 from slurm_sns.errors import BadInput
 
 #: Why a line is not read.
@@ -74,7 +74,7 @@ class LookLines:
             if found["version"] < 2:
                 self._fill(found)
             (look,) = _adapter().validate_python((found,))
-        except (ValidationError, TypeError, AttributeError, KeyError):
+        except (ValueError, TypeError, AttributeError, KeyError):  # pydantic's errors are ValueErrors
             return NO_LOOK
         return look if _is_in_range(look) else OUT_OF_RANGE
 

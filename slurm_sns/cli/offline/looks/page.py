@@ -64,8 +64,9 @@ def _summary(values: LooksReport) -> Iterator[str]:
     often = "" if values["interval_s"] is None else f", one every {duration(values['interval_s'])}"
     looks = _count(values["looks"], "look")
     yield (
-        f"{zoned_clock(values['began_s'])} to {zoned_clock(values['ended_s'])}: {looks}{often}, {duration(values['watched_s'])} of "
-        f"watching{runs}, policy {_names(values['policies'])}, partitions {_names(values['partitions'])}."
+        f"{zoned_clock(values['began_s'])} to {zoned_clock(values['ended_s'])}: {looks}{often}, "
+        f"{duration(values['watched_s'])} of watching{runs}, policy {_names(values['policies'])}, partitions "
+        f"{_names(values['partitions'])}."
     )
     if not found["advised"]:
         yield (
