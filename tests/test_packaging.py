@@ -113,7 +113,7 @@ def test_it_carries_the_claims_and_templates_of_every_page(wheel: Path) -> None:
         for home, folder in homes.items()
         for path in (home / folder).rglob("*")
         if path.suffix in {".py", ".yaml", ".j2"}
-    }
+    } | {"slurm_sns/report/page.html.j2"}
     with zipfile.ZipFile(wheel) as archive:
         carried = set(archive.namelist())
     assert {"slurm_sns/sim/pages/macros.md.j2", "sns_reproductions/idcp_tables/claims.yaml"} <= names
@@ -281,6 +281,10 @@ class TestNode:
     def test_profiles_of_a_file_are_listed(self, node: Installation) -> None:
         profiles = CHECKOUT / "conf" / "profiles" / "spread-n-share.yaml"
         assert "scaling" in node.run("sns", "profile", "list", "--file", profiles)
+
+    def test_looks_of_sns_observe_are_reported(self, node: Installation, tmp_path: Path) -> None:
+        (tmp_path / "looks.jsonl").write_text("no look\n")
+        assert "there is no look in it" in node.try_run("sns", "report", tmp_path).stderr
 
     @pytest.mark.parametrize(
         ("name", "options", "part"),

@@ -146,4 +146,4 @@ def end(summary: AdviceSummary, out: Path) -> None:
     show(f"  {counts[Comparison.LATER]:6,} others that we would have let wait at the look before")
     show(f"{summary.still_waiting:,} still wait, {counts[Comparison.GONE]:,} are gone.")
     show("The seconds are those of each job alone, and no forecast: docs/admins/observe.md says why.")
-    show(plain(f"All looks are in {out / LOOKS}. Next: docs/admins/install.md"))
+    show(plain(f"All looks are in {out / LOOKS}; sns report {out} puts them together. Next: docs/admins/install.md"))

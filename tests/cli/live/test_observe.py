@@ -143,6 +143,27 @@ def test_later_looks_say_what_slurm_did(slurm: Slurm, tmp_path: Path, capsys: py
     assert "we would have started it 20 s earlier" in capsys.readouterr().out
 
 
+def test_a_report_says_what_the_looks_show_together(sns, slurm: Slurm, tmp_path: Path, capsys) -> None:
+    looking = Looking(slurm, tmp_path / "seen", policy="max-jobs")
+    slurm.show("job", waiting(1) + waiting(2) + waiting(3, TresPerNode="gres/gpu:1"))
+
+    def starts() -> None:
+        slurm.show("job", waiting(1, **{**samples.RUNNING, "StartTime": "1795193980", "NodeList": "c2"}) + waiting(2))
+
+    looking.at_pause = starts
+    looking.observer.run(3)
+    capsys.readouterr()
+    _, output, errors = sns("report", tmp_path / "seen", "--json")
+    found = read("sns report", output)["looks"]
+    assert errors == ""
+    assert (found["looks"], found["runs"], found["interval_s"], found["unread"]) == (3, 1, 30, {})
+    assert (found["all"]["advised"], found["all"]["mean_s"], found["all"]["still_waiting"]) == (2, 20, 1)
+    assert [(each["name"], each["advised"]) for each in found["by_partition"]] == [("main", 2)]
+    assert [(each["name"], each["advised"]) for each in found["by_size"]] == [("several CPUs of a node", 2)]
+    assert found["not_managed"] == {"it asks for gres (--gres, --gpus)": pytest.approx(1 / 3)}
+    assert {line["began_s"] for line in lines(tmp_path / "seen")} == {1795193960.0}
+
+
 def test_slurm_is_asked_more_seldom_when_it_answers_slowly(slurm: Slurm, tmp_path: Path) -> None:
     looking = Looking(slurm, tmp_path / "seen")
     looking.observer.run(2)

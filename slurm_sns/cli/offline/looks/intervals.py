@@ -14,6 +14,8 @@ FEWEST_HOURS, FEWEST_DAYS = 24, 14
 #: And for a ratio that so many blocks have something to say about.
 FEWEST_WITH_JOBS = 10
 DRAWS, SEED = 1000, 0
+#: More blocks are no watch that anybody has run: eleven years of days.
+MOST_BLOCKS = 4000
 #: The part of the draws that lies below the interval, and above it.
 TAIL = 0.025
 
@@ -34,7 +36,7 @@ class WatchedBlocks:
         blocks, self.over, self._length_s = (
             (hours, "hours", HOUR_S) if len(days) < FEWEST_DAYS else (days, "days", DAY_S)
         )
-        if len(blocks) < FEWEST_HOURS and self.over == "hours":
+        if len(blocks) > MOST_BLOCKS or (self.over == "hours" and len(blocks) < FEWEST_HOURS):
             self.over = ""
         self.count = len(blocks)
         self._order = sorted(blocks)
