@@ -1,9 +1,12 @@
 """`sns report --config`: the plans in the store of a scheduler that sends nothing, and what they do not say."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fake_slurm import FakeSlurm, Site
 from json_output import read
+from live import ENFORCE, FOREIGN
 from sqlalchemy import text
 
 from slurm_sns.cli.live import report_of_store
@@ -82,6 +85,23 @@ def test_a_task_of_an_array_is_one_job_under_both_of_its_ids(sns, observing: Pat
     assert [(each["job"], each["plans"], each["waited_on_s"]) for each in values(sns, observing)["plans"]] == [
         ("7_3", 2, 60)
     ]
+
+
+def test_a_scheduler_that_observes_writes_what_is_reported(sns, observing: Path, recorded: Recorded) -> None:
+    site = Site(FakeSlurm({"c1": 4, "c2": 4}), decisions=recorded.decisions)
+    site.slurm.starts_nothing = True
+    scheduler = site.scheduler(replace(ENFORCE, mode="observe"))
+    site.slurm.submit(4, **FOREIGN)
+    scheduler.repeat(5, 60.0)
+    site.slurm.submit(2, **FOREIGN)
+    scheduler.cycle()
+    found = values(sns, observing)
+    assert [(each["job"], each["cpus"], each["waited_on_s"]) for each in found["plans"]] == [
+        ("1", 4, 240),
+        ("2", 2, None),
+    ]
+    assert (found["cycles"], found["snapshots"], found["read"]) == (2, 2, 2)
+    assert site.slurm.orders == []
 
 
 def test_few_snapshots_are_read_and_a_damaged_one_is_counted(

@@ -16,11 +16,14 @@ MOST_POINTS = 200
 GAP = 10
 #: From so long a watch on, the chart counts days.
 DAYS_S = 4 * 86400
+#: A shorter watch says nothing by having seen nothing.
+DAY_S = 86400
 #: What a table shows where there is no number.
 NONE = "-"
 #: A table of partitions shows so many of them.
 MOST_ROWS = 30
 
+NO_HELP = "As far as these looks show, it does not help here."
 SHOWN = (
     "What it shows: at the moment of each advice the job's nodes had its cores and its memory free, under the rules "
     "that slurm_sns knows of your site. Slurm used that room for the job only later, or not at all."
@@ -69,10 +72,8 @@ def _summary(values: LooksReport) -> Iterator[str]:
         f"{_names(values['partitions'])}."
     )
     if not found["advised"]:
-        yield (
-            "At no look would slurm_sns have started a job: none that it would manage had room. As far as these looks "
-            "show, it does not help here."
-        )
+        told = "Such a watch is too short to say more." if values["watched_s"] < DAY_S else NO_HELP
+        yield f"At no look would slurm_sns have started a job that waited. {told}"
         return
     yield _earlier(found)
     yield from _rest(found)
@@ -111,6 +112,8 @@ def _rest(found: FollowedJobsValues) -> Iterator[str]:
 
 def _what_slurm_did(values: LooksReport) -> ReportSection:
     found = values["all"]
+    if not found["advised"]:
+        return ReportSection("What Slurm did", [_let_wait(found)])
     of = found["advised"]
     rows = [
         ("started it later than slurm_sns would have", found["earlier"]),
@@ -124,7 +127,7 @@ def _what_slurm_did(values: LooksReport) -> ReportSection:
     table = ReportTable(
         ["what Slurm did", "jobs", "share", "mean", "median", "90 % up to"],
         [
-            [name, f"{count:,}", _percent(count / of if of else None), *more.get(at, ["", "", ""])]
+            [name, f"{count:,}", _percent(count / of), *more.get(at, ["", "", ""])]
             for at, (name, count) in enumerate(rows)
         ],
         frozenset({1, 2, 3, 4, 5}),
@@ -313,7 +316,8 @@ def _what_it_means(values: LooksReport) -> ReportSection:
         f"For a job alone, its time is rather too short: slurm_sns plans every second{apart}. Jobs that still wait are "
         "in no mean of started jobs, though they may be those that wait longest."
     )
-    sentences = [SHOWN, NOT_SHOWN, bound, *([RUNS] if values["runs"] > 1 else []), REASONS, NEXT]
+    runs = [RUNS] if values["runs"] > 1 else []
+    sentences = [SHOWN, NOT_SHOWN, bound, *runs, REASONS, NEXT] if values["all"]["advised"] else [NEXT]
     return ReportSection("What this shows, and what it cannot", sentences)
 
 
