@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 from slurm_sns.log import printable
 from slurm_sns.report.document import ReportPage
@@ -33,4 +32,4 @@ def as_html(page: ReportPage) -> str:
 
 def _harmless(value: Any) -> Any:
     """A text without control characters; what a macro has made of texts is left as it is."""
-    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
