@@ -74,9 +74,7 @@ def test_each_kind_of_dependency_lets_a_job_start_about_when_slurm_alone_would(c
     for partition in ("main", "plain"):
         options, named = f"-p {partition} -t5 -n1", f"-J {partition}"
         ok, bad = cluster.submit_all([(f"{options} {named}", f"sleep 5; exit {code}") for code in (0, 1)])
-        told = [
-            f"{options} -d {kind.format(ok=ok, bad=bad)} {named if kind == 'singleton' else ''}" for kind in kinds
-        ]
+        told = [f"{options} -d {kind.format(ok=ok, bad=bad)} {named if kind == 'singleton' else ''}" for kind in kinds]
         numbers[partition] = cluster.submit_all([(each, "true") for each in told])
     seen = cluster.wait_for_end(chain.from_iterable(numbers.values()))
     ended = [(seen[ours], seen[slurms]) for ours, slurms in zip(numbers["main"], numbers["plain"], strict=True)]

@@ -14,7 +14,7 @@ from slurm_sns.policies.specification import (
 )
 
 #: The policies whose way of placing FCFS and EASY may use. A heuristic's name means jobs with their own geometry.
-PLACING_POLICIES = ("ce", "cs", "sns")
+PLACING_POLICIES = ("ce", "cs", "sns", "max-jobs")
 #: A year: longer windows and intervals of a backfill make no difference.
 LONGEST_S = 31_536_000
 
@@ -25,7 +25,8 @@ def placements() -> tuple[str, ...]:
 
 
 PLACEMENT = Setting(
-    "How a job is placed: as ce (whole nodes), cs or sns places it, or by one heuristic.",
+    "How a job is placed: as ce (whole nodes), cs or sns places it, by one heuristic, or by that of max-jobs with the "
+    "most starts.",
     choices=placements,
     option=True,
 )

@@ -1,5 +1,7 @@
 """The compiled pass of FCFS and EASY: jobs in queue order, then those behind the head job that do not delay it.
 
+Each member of the portfolio makes such a pass with its heuristic; that with the most starts counts, the first of those.
+
 Jobs start in queue order up to the first that finds no place, the head job. FCFS ends there. EASY looks for the head
 job's *shadow time*: the earliest expected end of running jobs at which the same way of placing puts it on what will be
 free then. A later job that finds a place now starts if it is expected to end by the shadow time, or if the head job
@@ -42,7 +44,7 @@ from slurm_sns.policies.placement.cycle_kernel import (
     must_fail,
 )
 from slurm_sns.policies.placement.fair_order_kernel import SHARED, begin, charge, job_at, line_up
-from slurm_sns.policies.placement.kernel_arrays import ENTRIES, MATCH, NOBODY, Floats, Integers
+from slurm_sns.policies.placement.kernel_arrays import ENTRIES, MATCH, MATCHED, NOBODY, Floats, Integers, Matches
 from slurm_sns.policies.placement.node_state_kernel import (
     OPEN,
     CycleNodes,
@@ -87,9 +89,9 @@ from slurm_sns.sim.trace import TraceArrays
 FCFS, EASY, EASY_EXTRA_NODES = range(3)
 
 #: The parts of `HeadJob.state`: the algorithm, jobs of this pass that found no place before the head job was looked
-#: for, the head job and its kind, the size of its place and its choice there, and the number of starts, which dates
-#: what failed.
-ALGORITHM, BEHIND, HEAD, HEAD_KIND, PLACE, CHOICE, STARTS = range(7)
+#: for, the head job and its kind, the size of its place and its choice there, the number of starts, which dates what
+#: failed, and the member whose pass it is.
+ALGORITHM, BEHIND, HEAD, HEAD_KIND, PLACE, CHOICE, STARTS, MEMBER = range(8)
 
 
 class HeadJob(NamedTuple):
@@ -112,6 +114,7 @@ class Backfilling(NamedTuple):
     beside: CycleNodes  #: what is free both now and at the shadow time outside the head job's place
     room: NodeRoom  #: when nodes are ready for the head job; scratch
     coming: Releases  #: what the running jobs will give back; scratch
+    running: Integers  #: the running jobs before the pass, by expected end; scratch
 
 
 def backfilling_for(cluster: Cluster, trace: TraceArrays, algorithm: int) -> Backfilling:
@@ -123,12 +126,12 @@ def backfilling_for(cluster: Cluster, trace: TraceArrays, algorithm: int) -> Bac
     shadow, beside = node_state_for(problem), node_state_for(problem)
     open_all(shadow)
     open_all(beside)
-    state = np.zeros(7, np.int64)
+    state = np.zeros(8, np.int64)
     state[ALGORITHM] = algorithm
+    slowdown = np.array([each.slowdown for of_kind in trace.choices for each in of_kind], np.float64)
+    expected = expected_for(problem, run_s, slowdown)
     return Backfilling(
-        expected_for(
-            problem, run_s, np.array([each.slowdown for of_kind in trace.choices for each in of_kind], np.float64)
-        ),
+        expected,
         HeadJob(
             behind=np.empty(min(problem.limits.depth, count), np.int64),
             place=np.empty(nodes, np.int64),
@@ -141,6 +144,7 @@ def backfilling_for(cluster: Cluster, trace: TraceArrays, algorithm: int) -> Bac
         beside,
         node_room(np.empty((resources, nodes), np.int64), np.empty(nodes, np.int64)),
         room_for_releases(cluster),
+        np.empty_like(expected.running),
     )
 
 
@@ -154,25 +158,72 @@ def advance_in_order(cluster: Cluster, backfilling: Backfilling, cycles: Cycles,
         if number == NEVER:
             return False
         if begin_cycle(cluster, cycles, number, interval_s):
-            _start_in_order(cluster, backfilling, number * interval_s)
-            dispatch(cluster, cycles, NOBODY, 0, interval_s)
+            kept = _best_pass(cluster, backfilling, number * interval_s)
+            dispatch(cluster, cycles, NOBODY, kept, interval_s)
     return True
 
 
+@compiled
+def _best_pass(cluster: Cluster, backfilling: Backfilling, now_s: int) -> int:
+    """Let each member start jobs; the entry of the bench's matches with the most, whose jobs count as running."""
+    bench, expected, head = cluster.bench, backfilling.expected, backfilling.head
+    limits = bench.node_state.problem.limits
+    begin(bench.turns, cluster.queue)
+    line_up(bench.turns, cluster.queue, limits.depth)
+    if head.state[ALGORITHM] != FCFS:
+        drop_ended(cluster.jobs, expected, now_s)
+    before = expected.number[0]
+    for at in range(before):
+        backfilling.running[at] = expected.running[at]
+    kept, most = 1, NOBODY
+    for member in range(len(limits.portfolio)):
+        if member > 0:
+            _forget_starts(backfilling, before)
+        head.state[MEMBER] = member
+        matches = bench.matches[1 - kept]
+        _start_in_order(cluster, backfilling, matches, now_s)
+        matched = matches.totals[MATCHED]
+        if matched > most:
+            kept, most = 1 - kept, matched
+        if matched == 0:  # until its first start a pass is the same for every member
+            break
+    if len(limits.portfolio) > 1:
+        _forget_starts(backfilling, before)
+        _put_down_all(cluster, expected, bench.matches[kept], now_s)
+    return kept
+
+
+@compiled
+def _forget_starts(backfilling: Backfilling, before: int) -> None:
+    """Let the jobs run that ran before the pass, and no others."""
+    expected = backfilling.expected
+    expected.number[0] = before
+    for at in range(before):
+        expected.running[at] = backfilling.running[at]
+
+
+@compiled
+def _put_down_all(cluster: Cluster, expected: Expected, matches: Matches, now_s: int) -> None:
+    """Let the jobs of a pass run, where it has put them."""
+    kinds = cluster.bench.node_state.problem.kinds
+    for entry in range(matches.totals[ENTRIES]):
+        job, choice = matches.job[entry], matches.choice[entry]
+        put_down(cluster.jobs, matches, entry, choice - kinds.first[cluster.queue.kind[job]])
+        expect_end(expected, job, end_if_started(expected, job, choice, now_s))
+
+
 @subroutine
-def _start_in_order(cluster: Cluster, backfilling: Backfilling, now_s: int) -> None:
-    """Put the jobs that start into the first of the bench's matches."""
+def _start_in_order(cluster: Cluster, backfilling: Backfilling, matches: Matches, now_s: int) -> None:
+    """Put the jobs that the member starts into `matches`."""
     bench, queue, jobs = cluster.bench, cluster.queue, cluster.jobs
     expected, head = backfilling.expected, backfilling.head
-    nodes, matches, algorithm = bench.node_state, bench.matches[0], head.state[ALGORITHM]
-    begin(bench.turns, queue)
-    line_up(bench.turns, queue, nodes.problem.limits.depth)
+    nodes, algorithm = bench.node_state, head.state[ALGORITHM]
+    if bench.turns.state[SHARED]:
+        begin(bench.turns, queue)
     restart(nodes)
     bench.state[FAILURES] = 0
     bench.state[RUN] += 1
     matches.totals[:] = 0
-    if algorithm != FCFS:
-        drop_ended(jobs, expected, now_s)
     head.state[STARTS] += 1  # what failed in the last pass may succeed now
     head.state[BEHIND] = 0
     head.state[HEAD] = NOBODY
@@ -181,7 +232,7 @@ def _start_in_order(cluster: Cluster, backfilling: Backfilling, now_s: int) -> N
         if job == NOBODY:
             break
         kind = queue.kind[job]
-        choice = _match(bench, kind)
+        choice = _match(bench, head.state[MEMBER], kind)
         if choice == NOBODY:
             if algorithm == FCFS:
                 break
@@ -209,7 +260,7 @@ def _start_in_order(cluster: Cluster, backfilling: Backfilling, now_s: int) -> N
 
 
 @compiled
-def _match(bench: Bench, kind: int) -> int:
+def _match(bench: Bench, member: int, kind: int) -> int:
     """Choose the nodes of the first choice that fits now; NOBODY if none fits."""
     run, kinds = bench.state[RUN], bench.node_state.problem.kinds
     if bench.kind_failed[kind] == run:
@@ -219,7 +270,7 @@ def _match(bench: Bench, kind: int) -> int:
         is_open |= not must_fail(bench, kinds.alternative[at])
     choice = NOBODY
     if is_open:
-        choice, bench.state[FIRST_CHOSEN], bench.state[CHOSEN] = _first_place(bench.node_state, kind)
+        choice, bench.state[FIRST_CHOSEN], bench.state[CHOSEN] = _first_place(bench.node_state, member, kind)
     if choice == NOBODY:
         bench.kind_failed[kind] = run
         for at in range(kinds.first[kind], kinds.first[kind + 1]):
@@ -229,10 +280,10 @@ def _match(bench: Bench, kind: int) -> int:
 
 
 @subroutine
-def _first_place(node_state: CycleNodes, kind: int) -> tuple[int, int, int]:
+def _first_place(node_state: CycleNodes, member: int, kind: int) -> tuple[int, int, int]:
     """The first choice of the kind that finds nodes, and where in `chosen` these begin and how many they are."""
     kinds, alternatives = node_state.problem.kinds, node_state.problem.alternatives
-    heuristic = heuristic_of(node_state.problem, 0, kind)
+    heuristic = heuristic_of(node_state.problem, member, kind)
     for choice in range(kinds.first[kind], kinds.first[kind + 1]):
         alternative = kinds.alternative[choice]
         score = node_state.problem.scores.of[heuristic, alternatives.case[alternative]]
@@ -270,7 +321,7 @@ def _show(node_state: CycleNodes, free: Integers) -> None:
 @compiled
 def _finds_shadow_time(cluster: Cluster, backfilling: Backfilling, coming: Releases, now_s: int) -> bool:
     """Let running jobs end in `shadow` until the head job finds a place there."""
-    expected, head, shadow, _, room, _ = backfilling
+    expected, head, shadow, room = backfilling.expected, backfilling.head, backfilling.shadow, backfilling.room
     kind, problem = head.state[HEAD_KIND], shadow.problem
     start_s = inf
     for choice in range(problem.kinds.first[kind], problem.kinds.first[kind + 1]):
@@ -301,7 +352,7 @@ def _end_in_shadow(cluster: Cluster, shadow: CycleNodes, job: int) -> None:
 @compiled
 def _finds_place(head: HeadJob, shadow: CycleNodes) -> bool:
     """Whether the head job finds a place at the shadow time; it is put into `head`."""
-    choice, first, count = _first_place(shadow, head.state[HEAD_KIND])
+    choice, first, count = _first_place(shadow, head.state[MEMBER], head.state[HEAD_KIND])
     if choice == NOBODY:
         return False
     head.state[CHOICE] = choice
@@ -321,7 +372,7 @@ def _leave_place(bench: Bench, backfilling: Backfilling, kind: int, choice: int)
     The job has found nodes in this choice; it keeps them if the head job finds others. Otherwise its nodes are sought
     outside the head job's place. The job and the head job then have their places in `shadow`.
     """
-    chosen, (_, head, shadow, beside, _, _) = bench.node_state.chosen, backfilling
+    chosen, (_, head, shadow, beside, _, _, _) = bench.node_state.chosen, backfilling
     if head.failed_beside[kind] == head.state[STARTS]:
         return NOBODY
     for is_second in range(2):
@@ -329,7 +380,7 @@ def _leave_place(bench: Bench, backfilling: Backfilling, kind: int, choice: int)
             _change_chosen(shadow, chosen, bench.state, choice, -1)
             _put_free_beside(head, shadow, bench.node_state.free)
             _show(beside, head.free)
-            choice, first, count = _first_place(beside, kind)
+            choice, first, count = _first_place(beside, head.state[MEMBER], kind)
             if choice == NOBODY:
                 break
             for at in range(count):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.batch.easy import EasyBackfilling
 from oracles.batch.fcfs import FirstComeFirstServed
+from oracles.batch.policies import MostStarts
 from oracles.portfolio import PlainPortfolio
 
 from slurm_sns.model import Alternative, Job, Node, Resources
@@ -97,23 +98,24 @@ def rows(cycles) -> list[list[int]]:
     cases(),
     st.tuples(
         st.sampled_from([FCFS, EASY, EASY_EXTRA_NODES]),
-        st.sampled_from(HEURISTICS),
+        st.lists(st.sampled_from(HEURISTICS), min_size=1, max_size=3, unique=True).map(tuple),
         st.sampled_from([2, 100]),
         st.sampled_from([1, 7]),
         st.sampled_from([{}, {"p": 3.0}]),
     ),
 )
 def test_jobs_start_as_by_the_policies_that_make_plans(case, how):
-    (nodes, trace), (algorithm, heuristic, depth, interval_s, shares) = case, how
+    (nodes, trace), (algorithm, members, depth, interval_s, shares) = case, how
     if not trace.jobs:
         return
-    rules = Rules((heuristic,), queue_depth=depth, reservations=0, weighs=True)
-    place = PlainPortfolio(rules)
+    rules = Rules(members, queue_depth=depth, reservations=0, weighs=True)
+    places = [PlainPortfolio(replace(rules, portfolio=(member,))) for member in members]
     if algorithm == FCFS:
-        policy = FirstComeFirstServed(place, BatchParameters(queue_depth=depth))
+        policies = [FirstComeFirstServed(place, BatchParameters(queue_depth=depth)) for place in places]
     else:
         parameters = EasyParameters(queue_depth=depth, extra_nodes_only=algorithm == EASY_EXTRA_NODES)
-        policy = EasyBackfilling(place, parameters)
+        policies = [EasyBackfilling(place, parameters) for place in places]
+    policy = MostStarts(policies)
 
     done = replay_in_order(nodes, of_values(trace), rules, algorithm, interval_s=interval_s, shares=shares)
 
