@@ -104,6 +104,27 @@ class SlurmParameters:
         60,
         Setting("Bookings for waiting jobs are of whole steps of so many seconds.", least=1, most=3600, option=True),
     )
+    bf_window_linear_s: int = parameter(
+        0,
+        Setting(
+            "By how much each group of expected ends is longer than the last one, as in Slurm. 0: twice as long.",
+            least=0,
+            most=LONGEST_S,
+            option=True,
+        ),
+    )
+    batch_sched_delay_s: int = parameter(
+        3,
+        Setting(
+            "Seconds from one main pass to the next, after submissions and ends, as in Slurm.",
+            least=0,
+            most=LONGEST_S,
+            option=True,
+        ),
+    )
+    epilog: bool = parameter(
+        False, Setting("Nodes run an Epilog: its message starts the main pass at once after each end.", option=True)
+    )
     exclusive: bool = parameter(False, Setting("Each job has its nodes alone.", option=True))
 
 

@@ -1,7 +1,10 @@
-"""The compiled passes of Slurm alone: its main pass at each event, and its backfill every `bf_interval_s`.
+"""The compiled passes of Slurm alone: its main pass after events, and its backfill every `bf_interval_s`.
 
 The main pass takes the jobs in the order of their priority. A job that finds no place blocks the nodes that it may use
-for all jobs behind it.
+for all jobs behind it. Submissions and ends ask for a pass (`queue_job_scheduler`). It comes at the begin of one of the
+next seconds, `batch_sched_delay_s` after the last one. So the nodes of a job are free from the second after its end on.
+With `epilog` they are free at its end, and a pass follows at once (`_slurm_rpc_epilog_complete`). A job before which
+none waits is also tried when it is submitted (`_top_priority`).
 
 The backfill goes through the first `bf_max_job_test` jobs in the same order, a fixed time after the last backfill, if
 anything has changed since. Each job gets the earliest start at which enough nodes are open to it (module
@@ -12,17 +15,22 @@ rounded to `bf_resolution_s`. Bookings last for one pass.
 - Slurm books whole nodes, also for a job that needs a part of them only (the node bitmaps of `node_space`).
 - Limits are whole minutes, rounded up; a job without one has a year (YEAR_MINUTES).
 - A job past its limit is expected to end in the next second (`_guess_job_end`, without KillWait).
-- A job on one node gets the node with the fewest idle cores that suffice, a job on several the first ones of the list;
-  lighter nodes come before heavier ones (`_eval_nodes_consec`). Assumed: that Slurm first chooses the tightest run of
-  neighbouring nodes makes no difference. Switches count as everywhere in this project (`regions`).
+- Expected ends are looked at in groups, each as if all its jobs ended with the last of them. The first group lasts until
+  FIRST_GROUP_S after the next multiple of FIRST_GROUP_S that follows the first end. Its successors reach twice as far
+  each, or `bf_window_linear_s` further (`_future_run_test`). Of the running jobs those count whose nodes the job may
+  use. Assumed: that Slurm also leaves out those on nodes that are booked at the time makes no difference.
+- Nodes come from the tightest run of neighbouring nodes (module `neighbour_runs_kernel`). Where there are switches, they
+  count as everywhere in this project (`regions`): a job on one node gets the node with the fewest idle cores that
+  suffice, a job on several the first ones of the list, and lighter nodes come before heavier ones.
 
-What was free in a pass only shrinks, and bookings are only added. So a job has no earlier start than one before it
-that asked for the same and was as short: the search begins there, and ends at once where that one found no start. For Q
-jobs tested, V changes of what they ask for, N nodes, E parts of running jobs and B bookings a backfill costs
-O(V (N + E) + Q (N + B)). The plain twin is `oracles.batch.slurm`.
+Until a job starts, bookings are only added in a pass. So a job has no earlier start than one before it that asked for
+the same and was as short: the search begins there, and ends at once where that one found no start. For Q jobs tested, V
+changes of what they ask for, N nodes, E parts of running jobs and B bookings a backfill costs O(V (N + E) + Q (N + B)).
+The plain twin is `oracles.batch.slurm`.
 
-Source: SchedMD/slurm, `src/plugins/sched/backfill/backfill.c` (commit 008acfac) and
-`src/plugins/topology/common/eval_nodes.c` (commit 01cec7fa).
+Source: SchedMD/slurm, `src/plugins/sched/backfill/backfill.c` (commit 008acfac),
+`src/plugins/topology/common/eval_nodes.c` (commit 01cec7fa), `src/plugins/select/cons_tres/job_test.c`,
+`src/slurmctld/controller.c` (`_slurmctld_background`) and `proc_req.c`; slurm.conf(5).
 """
 
 from typing import NamedTuple
@@ -33,7 +41,7 @@ from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.policies.placement.best_node_kernel import find_nodes
 from slurm_sns.policies.placement.compiled import compiled, entry_point, subroutine
 from slurm_sns.policies.placement.cycle_kernel import CHOSEN, FIRST_CHOSEN, enter
-from slurm_sns.policies.placement.kernel_arrays import ENTRIES, MATCH, NOBODY, Flags, Integers
+from slurm_sns.policies.placement.kernel_arrays import ENTRIES, MATCH, NOBODY, Flags, Integers, Problem
 from slurm_sns.policies.placement.node_state_kernel import (
     OPEN,
     CycleNodes,
@@ -57,6 +65,7 @@ from slurm_sns.sim.replay.compiled_loop import (
     CYCLES,
     NEVER,
     NEXT_SUBMIT,
+    RUNNING,
     WAITING,
     Cluster,
     begin_cycle,
@@ -74,6 +83,7 @@ from slurm_sns.sim.replay.expected_ends import (
     expected_for,
     room_for_releases,
 )
+from slurm_sns.sim.replay.neighbour_runs_kernel import find_in_runs
 from slurm_sns.sim.run import Cycles
 from slurm_sns.sim.trace import TraceArrays
 
@@ -87,9 +97,15 @@ YEAR_S = 365 * 24 * 60 * 60
 #: All jobs are in the list of one project: Slurm's order is the priority alone.
 ALL = 0
 
+#: The length of the first group of expected ends, and what its begin is a multiple of (`_future_run_test`).
+FIRST_GROUP_S = 30.0
+
 #: The parts of `Planner.state`: the parameters of the backfill; when it may run again; whether anything has changed
 #: since it ran; the numbers of passes, and of starts in all of them, which date what is known.
 INTERVAL_S, MOST_TESTS, WINDOW_S, RESOLUTION_S, DUE_S, CHANGED, PASSES, STARTS = range(8)
+#: What groups of expected ends grow by; the parameters of the main pass; when it will run (NEVER: nobody has asked for
+#: it), and when it ran last because somebody had.
+GROWTH_S, DELAY_S, EPILOG, MAIN_DUE_S, MAIN_LAST_S = range(8, 13)
 
 
 class Memory(NamedTuple):
@@ -149,6 +165,10 @@ def planner_for(cluster: Cluster, trace: TraceArrays, parameters: SlurmParameter
                 parameters.bf_window_s,
                 parameters.bf_resolution_s,
                 *(-NEVER, 0, 0, 0),
+                parameters.bf_window_linear_s,
+                parameters.batch_sched_delay_s,
+                parameters.epilog,
+                *(NEVER, -NEVER),
             ],
             np.int64,
         ),
@@ -161,16 +181,19 @@ def advance_as_slurm(cluster: Cluster, planner: Planner, cycles: Cycles, interva
     state = cluster.state
     state[CYCLES] = 0
     while state[CYCLES] < len(cycles.time_s):
-        first_new = state[NEXT_SUBMIT]
+        first_new, running = state[NEXT_SUBMIT], state[RUNNING]
         number = reach_next(cluster, interval_s)
         if number == NEVER:
             return False
         if len(planner.priority):
             for job in range(first_new, state[NEXT_SUBMIT]):
                 _move_forward(cluster, planner.priority, job)
-        planner.state[CHANGED] = 1
+        has_ended = state[RUNNING] < running
+        _ask_for_main_pass(planner.state, state[NEXT_SUBMIT] > first_new, has_ended, number * interval_s)
         if begin_cycle(cluster, cycles, number, interval_s):
-            _run_passes(cluster, planner, cycles, number * interval_s, interval_s)
+            if has_ended and planner.state[EPILOG]:
+                first_new = 0
+            _run_passes(cluster, planner, cycles, first_new, interval_s)
     return True
 
 
@@ -195,26 +218,50 @@ def _move_forward(cluster: Cluster, priority: Integers, job: int) -> None:
 
 
 @subroutine
-def _run_passes(cluster: Cluster, planner: Planner, cycles: Cycles, now_s: int, interval_s: int) -> None:
-    """The main pass, then the backfill if it is due; otherwise the loop comes again when it will be."""
-    at = cluster.state[CYCLES] - 1
+def _ask_for_main_pass(state: Integers, is_submitted: bool, has_ended: bool, now_s: int) -> None:
+    """Let submissions and ends have the main pass run, at the begin of a later second than that of a submission."""
+    if state[MAIN_DUE_S] < now_s:  # nobody waited then
+        state[MAIN_LAST_S] = state[MAIN_DUE_S]
+        state[MAIN_DUE_S] = NEVER
+    if not (is_submitted or has_ended):
+        return
+    state[CHANGED] = 1
+    soonest_s = now_s if has_ended and not state[EPILOG] else now_s + 1
+    if is_submitted or not state[EPILOG]:
+        state[MAIN_DUE_S] = min(state[MAIN_DUE_S], max(soonest_s, state[MAIN_LAST_S] + state[DELAY_S]))
+
+
+@subroutine
+def _run_passes(cluster: Cluster, planner: Planner, cycles: Cycles, first: int, interval_s: int) -> None:
+    """The main pass if it is due, otherwise that for the jobs from `first` on, then the backfill if it is due.
+
+    The loop comes again when one of them will be due.
+    """
+    at, state = cluster.state[CYCLES] - 1, planner.state
+    now_s = cycles.time_s[at]
+    if state[MAIN_DUE_S] <= now_s:
+        state[MAIN_LAST_S] = now_s
+        state[MAIN_DUE_S] = NEVER
+        first = 0
     _begin_pass(cluster)
     drop_ended(cluster.jobs, planner.expected, now_s)
-    _go_through_queue(cluster, planner, now_s)
+    _go_through_queue(cluster, planner, first, now_s)
     _end_pass(cluster, cycles, interval_s)
     if cluster.state[WAITING] == 0:
         return
-    if planner.state[DUE_S] <= now_s:
+    if cycles.started[at] > 0:
+        state[CHANGED] = 1
+    if state[DUE_S] <= now_s and state[CHANGED]:
         started = cycles.started[at]
         _begin_pass(cluster)
         _backfill(cluster, planner, now_s)
         _end_pass(cluster, cycles, interval_s)
         # Behind the jobs that were tested others may start as soon as these have left the queue.
-        planner.state[CHANGED] = cycles.started[at] > 0
-        planner.state[DUE_S] = now_s + planner.state[INTERVAL_S]
+        state[CHANGED] = cycles.started[at] > 0
+        state[DUE_S] = now_s + state[INTERVAL_S]
         cycles.started[at] += started
-    if planner.state[CHANGED] and cluster.state[WAITING] > 0:
-        cluster.state[AGAIN_S] = planner.state[DUE_S]
+    if cluster.state[WAITING] > 0:
+        cluster.state[AGAIN_S] = min(state[MAIN_DUE_S], state[DUE_S] if state[CHANGED] else NEVER)
 
 
 @subroutine
@@ -230,8 +277,8 @@ def _end_pass(cluster: Cluster, cycles: Cycles, interval_s: int) -> None:
 
 
 @compiled
-def _go_through_queue(cluster: Cluster, planner: Planner, now_s: int) -> None:
-    """The main pass."""
+def _go_through_queue(cluster: Cluster, planner: Planner, first_job: int, now_s: int) -> None:
+    """The main pass, in which the jobs before this one find no place."""
     nodes, queue = cluster.bench.node_state, cluster.queue
     alternatives, kinds = nodes.problem.alternatives, nodes.problem.kinds
     planner.blocked[:] = False
@@ -240,7 +287,7 @@ def _go_through_queue(cluster: Cluster, planner: Planner, now_s: int) -> None:
         alternative = kinds.alternative[kinds.first[queue.kind[job]]]
         allowed = alternatives.allowed[alternative]
         if allowed == NOBODY or not planner.blocked[allowed]:
-            first = _find(nodes, alternative)
+            first = _find(nodes, alternative) if job >= first_job else NOBODY
             if first != NOBODY:
                 _start(cluster, planner, job, first, now_s)
             elif allowed == NOBODY:
@@ -257,6 +304,8 @@ def _go_through_queue(cluster: Cluster, planner: Planner, now_s: int) -> None:
 def _find(nodes: CycleNodes, alternative: int) -> int:
     """Where the alternative's nodes begin in `nodes.chosen`; NOBODY if it finds no place."""
     problem = nodes.problem
+    if problem.nodes.switch.shape[0] == 0:
+        return find_in_runs(nodes, alternative)
     heuristic = problem.limits.portfolio[SEVERAL_NODES if problem.alternatives.nodes[alternative] > 1 else ONE_NODE]
     return find_nodes(nodes, problem.scores.of[heuristic, problem.alternatives.case[alternative]], alternative)
 
@@ -310,7 +359,7 @@ def _earliest_start(cluster: Cluster, planner: Planner, job: int, alternative: i
         or state[PASSES] != memory.passed[alternative]
     ):
         put_lack(room, problem, cluster.bench.node_state.free, alternative)
-        coming = _coming(cluster, planner, now_s)
+        coming = _coming(cluster, planner, alternative, now_s)
         earliest_start(room, len(room.part) + 1, coming, float(now_s))  # so many are never ready: all are looked at
         memory.ready[0] = alternative
         memory.ready[1] = state[STARTS]
@@ -324,10 +373,34 @@ def _earliest_start(cluster: Cluster, planner: Planner, job: int, alternative: i
 
 
 @subroutine
-def _coming(cluster: Cluster, planner: Planner, now_s: int) -> Releases:
-    """What running jobs give back within the window."""
+def _coming(cluster: Cluster, planner: Planner, alternative: int, now_s: int) -> Releases:
+    """What running jobs give back within the window, in the groups in which Slurm looks at them."""
     latest_s = float(now_s + planner.state[WINDOW_S])
-    return coming_free(cluster, planner.expected, planner.coming, float(now_s + 1), latest_s)
+    coming = coming_free(cluster, planner.expected, planner.coming, float(now_s + 1), latest_s)
+    problem = cluster.bench.node_state.problem
+    _group(coming, problem, problem.alternatives.allowed[alternative], float(planner.state[GROWTH_S]))
+    return coming
+
+
+@compiled
+def _group(coming: Releases, problem: Problem, allowed: int, growth_s: float) -> None:
+    """Let all of a group be given back when the last of it is that a job on these nodes may use."""
+    end_s = coming.end_s
+    first, base_s, length_s, last_s = 0, 0.0, FIRST_GROUP_S, 0.0
+    for at in range(len(end_s)):
+        if allowed != NOBODY and not problem.nodes.allowed[allowed, coming.node[at]]:
+            continue
+        now_s = end_s[at]
+        if base_s == 0:
+            base_s = now_s - now_s % FIRST_GROUP_S + FIRST_GROUP_S
+        elif now_s > base_s + length_s:
+            end_s[first:at] = last_s
+            first = at
+            while now_s > base_s + length_s:
+                length_s += growth_s if growth_s > 0 else length_s
+        last_s = now_s
+    if base_s > 0:
+        end_s[first:] = last_s
 
 
 @subroutine
@@ -335,7 +408,7 @@ def _start_or_book(cluster: Cluster, planner: Planner, job: int, alternative: in
     """Choose nodes of those that are open to the job at its start, and start it there or book them."""
     later, bench, bookings, state = planner.later, cluster.bench, planner.bookings, planner.state
     start_s = planner.memory.start_s[alternative]
-    _show_open(cluster, planner, start_s, now_s)
+    _show_open(cluster, planner, alternative, start_s, now_s)
     first = _find(later, alternative)
     if first == NOBODY:
         return
@@ -344,6 +417,7 @@ def _start_or_book(cluster: Cluster, planner: Planner, job: int, alternative: in
         for at in range(count):
             bench.node_state.chosen[at] = later.chosen[first + at]
         _start(cluster, planner, job, 0, now_s)
+        state[PASSES] += 1  # groups of expected ends are others now, and some may end sooner
         return
     begin_s = start_s // state[RESOLUTION_S] * state[RESOLUTION_S]
     length_s = int(planner.expected.run_s[job])
@@ -353,14 +427,14 @@ def _start_or_book(cluster: Cluster, planner: Planner, job: int, alternative: in
 
 
 @compiled
-def _show_open(cluster: Cluster, planner: Planner, start_s: int, now_s: int) -> None:
+def _show_open(cluster: Cluster, planner: Planner, alternative: int, start_s: int, now_s: int) -> None:
     """Let `later` be what is free at that moment on the nodes that are open to the job; nothing on the others."""
     free, open_s, now = planner.free, planner.bookings.open_s, cluster.bench.node_state.free
     for row in range(free.shape[0]):
         for node in range(free.shape[1]):
             free[row, node] = now[row, node] if open_s[node] == start_s else 0
     if start_s > now_s:
-        coming = _coming(cluster, planner, now_s)
+        coming = _coming(cluster, planner, alternative, now_s)
         for at in range(len(coming.end_s)):
             node = coming.node[at]
             if coming.end_s[at] <= start_s and open_s[node] == start_s:

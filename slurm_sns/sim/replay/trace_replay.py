@@ -112,11 +112,19 @@ def replay_as_slurm(
 ) -> TraceRun:
     """The same under Slurm alone: by priority, where the trace has one, and by submit; projects are ignored.
 
-    A job runs in its first alternative. Limits are those of the trace (`TraceArrays.expected`).
+    A job runs in its first alternative. Limits are those of the trace (`TraceArrays.expected`). Without an Epilog the
+    nodes of a job are held for a second more (module `slurm_loop`).
     """
     rules = Rules(SLURM_HEURISTICS, queue_depth=len(trace), reservations=0)
-    of_one_project = replace(trace, project=np.zeros(len(trace), np.int32), projects=("",))
-    cluster = cluster_of(node_arrays, of_one_project, rules, {})
+    more_s = 0 if parameters.epilog else 1
+    held = replace(
+        trace,
+        project=np.zeros(len(trace), np.int32),
+        projects=("",),
+        run=trace.run + more_s,
+        run_in=None if trace.run_in is None else trace.run_in + more_s,
+    )
+    cluster = cluster_of(node_arrays, held, rules, {})
     planner = planner_for(cluster, trace, parameters)
     return to_the_end(
         trace, cluster, (), lambda cycles: advance_as_slurm(cluster, planner, cycles, interval_s), progress
