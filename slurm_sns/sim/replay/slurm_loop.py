@@ -3,8 +3,7 @@
 The main pass takes the jobs in the order of their priority. A job that finds no place blocks the nodes that it may use
 for all jobs behind it. Submissions and ends ask for a pass (`queue_job_scheduler`). It comes at the begin of one of the
 next seconds, `batch_sched_delay_s` after the last one. So the nodes of a job are free from the second after its end on.
-With `epilog` they are free at its end, and a pass follows at once (`_slurm_rpc_epilog_complete`). A job before which
-none waits is also tried when it is submitted (`_top_priority`).
+With `epilog` they are free at its end, and a pass follows at once (`_slurm_rpc_epilog_complete`).
 
 The backfill goes through the first `bf_max_job_test` jobs in the same order, a fixed time after the last backfill, if
 anything has changed since. Each job gets the earliest start at which enough nodes are open to it (module
@@ -191,9 +190,7 @@ def advance_as_slurm(cluster: Cluster, planner: Planner, cycles: Cycles, interva
         has_ended = state[RUNNING] < running
         _ask_for_main_pass(planner.state, state[NEXT_SUBMIT] > first_new, has_ended, number * interval_s)
         if begin_cycle(cluster, cycles, number, interval_s):
-            if has_ended and planner.state[EPILOG]:
-                first_new = 0
-            _run_passes(cluster, planner, cycles, first_new, interval_s)
+            _run_passes(cluster, planner, cycles, has_ended and planner.state[EPILOG] == 1, interval_s)
     return True
 
 
@@ -232,21 +229,22 @@ def _ask_for_main_pass(state: Integers, is_submitted: bool, has_ended: bool, now
 
 
 @subroutine
-def _run_passes(cluster: Cluster, planner: Planner, cycles: Cycles, first: int, interval_s: int) -> None:
-    """The main pass if it is due, otherwise that for the jobs from `first` on, then the backfill if it is due.
+def _run_passes(cluster: Cluster, planner: Planner, cycles: Cycles, at_once: bool, interval_s: int) -> None:
+    """The main pass if it is due or shall run at once, then the backfill if it is due.
 
     The loop comes again when one of them will be due.
     """
     at, state = cluster.state[CYCLES] - 1, planner.state
     now_s = cycles.time_s[at]
+    drop_ended(cluster.jobs, planner.expected, now_s)
     if state[MAIN_DUE_S] <= now_s:
         state[MAIN_LAST_S] = now_s
         state[MAIN_DUE_S] = NEVER
-        first = 0
-    _begin_pass(cluster)
-    drop_ended(cluster.jobs, planner.expected, now_s)
-    _go_through_queue(cluster, planner, first, now_s)
-    _end_pass(cluster, cycles, interval_s)
+        at_once = True
+    if at_once:
+        _begin_pass(cluster)
+        _go_through_queue(cluster, planner, now_s)
+        _end_pass(cluster, cycles, interval_s)
     if cluster.state[WAITING] == 0:
         return
     if cycles.started[at] > 0:
@@ -277,8 +275,8 @@ def _end_pass(cluster: Cluster, cycles: Cycles, interval_s: int) -> None:
 
 
 @compiled
-def _go_through_queue(cluster: Cluster, planner: Planner, first_job: int, now_s: int) -> None:
-    """The main pass, in which the jobs before this one find no place."""
+def _go_through_queue(cluster: Cluster, planner: Planner, now_s: int) -> None:
+    """The main pass."""
     nodes, queue = cluster.bench.node_state, cluster.queue
     alternatives, kinds = nodes.problem.alternatives, nodes.problem.kinds
     planner.blocked[:] = False
@@ -287,7 +285,7 @@ def _go_through_queue(cluster: Cluster, planner: Planner, first_job: int, now_s:
         alternative = kinds.alternative[kinds.first[queue.kind[job]]]
         allowed = alternatives.allowed[alternative]
         if allowed == NOBODY or not planner.blocked[allowed]:
-            first = _find(nodes, alternative) if job >= first_job else NOBODY
+            first = _find(nodes, alternative)
             if first != NOBODY:
                 _start(cluster, planner, job, first, now_s)
             elif allowed == NOBODY:

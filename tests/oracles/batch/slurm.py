@@ -5,7 +5,7 @@ backfill runs if `bf_interval_s` is over since the last one and anything has cha
 turn: no shortcut of the compiled passes is used here.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from typing import NamedTuple
@@ -86,24 +86,23 @@ class PlainSlurm:
                 wanted_s = max(soonest_s, last_main_s + parameters.batch_sched_delay_s)
                 main_due_s = wanted_s if main_due_s is None else min(main_due_s, wanted_s)
             before = len(self.starts)
-            if main_due_s is not None and main_due_s <= now_s:
+            is_due = main_due_s is not None and main_due_s <= now_s
+            if is_due:
                 last_main_s, main_due_s = now_s, None
-                self._go_through_queue(now_s, self._queue)
-            else:
-                self._go_through_queue(now_s, self._queue if has_ended and parameters.epilog else new)
+            if is_due or (has_ended and parameters.epilog):
+                self._go_through_queue(now_s)
             has_changed |= len(self.starts) > before
             if self._queue and now_s >= due_s and has_changed:
                 has_changed = self._backfill(now_s)
                 due_s = now_s + parameters.bf_interval_s
         return self
 
-    def _go_through_queue(self, now_s: int, tried: Iterable[TraceJob]) -> None:
-        """The main pass: who finds no place, or is not tried, blocks the nodes that it may use."""
+    def _go_through_queue(self, now_s: int) -> None:
+        """The main pass: who finds no place blocks the nodes that it may use."""
         blocked: set[int] = set()
-        some = {each.job.id for each in tried}
         for each in list(self._queue):
             free = self._free(now_s, {})
-            place = self._choose(each.job, free, set(free) - blocked) if each.job.id in some else None
+            place = self._choose(each.job, free, set(free) - blocked)
             if place is None:
                 blocked |= self._may_use(each.job)
             else:
@@ -144,14 +143,7 @@ class PlainSlurm:
             for at, each in enumerate(self._running)
             if usable & set(each.holds) and each.limit_s <= now_s + self.parameters.bf_window_s
         }
-        if not ends_s:
-            return {}
-        first_s = (min(ends_s.values()) // GROUP_S + 1) * GROUP_S
-        lengths_s = [GROUP_S]
-        while first_s + lengths_s[-1] < max(ends_s.values()):
-            lengths_s.append(lengths_s[-1] + (self.parameters.bf_window_linear_s or lengths_s[-1]))
-        group = {at: next(each for each in lengths_s if end_s <= first_s + each) for at, end_s in ends_s.items()}
-        return {at: max(end_s for other, end_s in ends_s.items() if group[other] == group[at]) for at in ends_s}
+        return grouped_ends(ends_s, self.parameters.bf_window_linear_s)
 
     def _free(self, moment_s: int, ends_s: dict[int, int]) -> dict[int, Resources]:
         """What is free on each node at that moment, if running jobs end at these times, others not at all."""
@@ -175,31 +167,12 @@ class PlainSlurm:
         if region is None:
             return None
         if len(regions.switch) == 0:
-            return self._of_runs(fitting, asked.nodes, free)
+            size = {node: free[node].cores if asked.nodes == 1 else 1 for node in fitting}
+            return tuple(sorted(runs_of(fitting, asked.nodes, size, dict(enumerate(regions.weight.tolist())))))
         equal = region.equal.tolist()
         if asked.nodes == 1:
             equal.sort(key=lambda node: (free[node].cores, node))
         chosen = [*region.lighter.tolist(), *equal][: asked.nodes]
-        return tuple(sorted(chosen))
-
-    def _of_runs(self, fitting: Sequence[int], count: int, free: dict[int, Resources]) -> tuple[int, ...]:
-        """So many nodes: of the lightest runs the smallest that suffices, or the largest; then of the next one."""
-        weight = self.node_arrays.regions.weight
-        runs: list[list[int]] = []
-        for node in fitting:
-            if runs and runs[-1][-1] == node - 1 and weight[node] == weight[node - 1]:
-                runs[-1].append(node)
-            else:
-                runs.append([node])
-        chosen: list[int] = []
-        while (missing := count - len(chosen)) > 0:
-            lightest = min(weight[run[0]] for run in runs)
-            light = [run for run in runs if weight[run[0]] == lightest]
-            size = {run[0]: sum(free[node].cores for node in run) if count == 1 else len(run) for run in light}
-            enough = [run for run in light if len(run) >= missing]
-            best = min(enough, key=lambda run: size[run[0]]) if enough else max(light, key=lambda run: size[run[0]])
-            runs.remove(best)
-            chosen += sorted(best, key=lambda node: free[node].cores if count == 1 else 0)[:missing]
         return tuple(sorted(chosen))
 
     def _fits(self, asked: Alternative, node: int, free: Resources) -> bool:
@@ -214,6 +187,38 @@ class PlainSlurm:
         self._running.append(Running(holds, free_s, now_s + limit_of(each.job)))
         self.starts[each.job.id] = now_s, place
         self._queue.remove(each)
+
+
+def grouped_ends(ends_s: Mapping[int, int], linear_s: int = 0) -> dict[int, int]:
+    """The ends if all jobs of a group end with its last one. Groups are twice as long each, or longer by `linear_s`."""
+    if not ends_s:
+        return {}
+    first_s = (min(ends_s.values()) // GROUP_S + 1) * GROUP_S
+    lengths_s = [GROUP_S]
+    while first_s + lengths_s[-1] < max(ends_s.values()):
+        lengths_s.append(lengths_s[-1] + (linear_s or lengths_s[-1]))
+    group = {at: next(each for each in lengths_s if end_s <= first_s + each) for at, end_s in ends_s.items()}
+    return {at: max(end_s for other, end_s in ends_s.items() if group[other] == group[at]) for at in ends_s}
+
+
+def runs_of(fitting: Sequence[int], count: int, size: Mapping[int, int], weight: Mapping[int, int]) -> list[int]:
+    """So many nodes: of the lightest runs of neighbours the smallest that suffices, or the largest; then the next one."""
+    runs: list[list[int]] = []
+    for node in fitting:
+        if runs and runs[-1][-1] == node - 1 and weight[node] == weight[node - 1]:
+            runs[-1].append(node)
+        else:
+            runs.append([node])
+    chosen: list[int] = []
+    while (missing := count - len(chosen)) > 0:
+        lightest = min(weight[run[0]] for run in runs)
+        light = [run for run in runs if weight[run[0]] == lightest]
+        sizes = {run[0]: sum(size[node] for node in run) for run in light}
+        enough = [run for run in light if len(run) >= missing]
+        best = min(enough, key=lambda run: sizes[run[0]]) if enough else max(light, key=lambda run: sizes[run[0]])
+        runs.remove(best)
+        chosen += sorted(best, key=lambda node: size[node])[:missing]
+    return chosen
 
 
 def limit_of(job: Job) -> int:

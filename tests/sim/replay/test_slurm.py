@@ -77,9 +77,33 @@ HEAD = job(2, 1, 600, 4)
 
 
 def test_backfill_waits_for_its_interval(starts):
-    # The backfill of second 1 has booked the node for job 2; job 3 comes in second 2, the next one is in second 31.
-    assert starts(of(4), [BUSY, HEAD, job(3, 2, 60, 1)]) == [0, 600, 31]
-    assert starts(of(4), [BUSY, HEAD, job(3, 2, 60, 1)], bf_interval_s=5) == [0, 600, 6]
+    # The backfill of second 0 has started job 1. Job 3 comes in second 2, the next backfill is in second 30.
+    assert starts(of(4), [BUSY, HEAD, job(3, 2, 60, 1)]) == [0, 600, 30]
+    assert starts(of(4), [BUSY, HEAD, job(3, 2, 60, 1)], bf_interval_s=5) == [0, 600, 5]
+
+
+#: A job on the whole node in each of the seconds 0 to 3, for 10 s each.
+SHORT = [job(number, number - 1, 10, 4) for number in range(1, 5)]
+
+
+def test_an_end_is_seen_in_the_next_second_or_with_an_epilog_at_once(starts):
+    assert starts(of(4), SHORT) == [0, 10, 20, 30]
+    assert starts(of(4), SHORT, epilog=False) == [0, 11, 22, 33]
+
+
+def test_the_main_pass_waits_for_batch_sched_delay(starts):
+    # The backfill of second 0 starts job 1. The main passes are in the seconds 1 and 5, and at last in 9.
+    jobs = [job(number, second_s, 10, 1) for number, second_s in enumerate([0, 0, 2, 3, 6], 1)]
+    more = {"batch_sched_delay_s": 4, "epilog": False}
+    assert starts(of(8), jobs, **more) == [0, 0, 5, 5, 9]
+    assert starts(of(8), jobs, **more | {"epilog": True}) == [0, 0, 5, 5, 9]
+
+
+def test_expected_ends_are_looked_at_in_groups(starts):
+    # The first end is expected at 60. Its group reaches until 60 + 30 + 30, where that of job 2 is expected. So the node
+    # is booked for job 4 from 120 on, although it needs the end of job 1 only, and job 5 ends before that.
+    busy = [job(number, 0, 100, 2, limit_s=limit_s) for number, limit_s in ((1, 60), (2, 120), (3, 180))]
+    assert starts(of(7), [*busy, job(4, 1, 60, 3), job(5, 2, 60, 1)], bf_interval_s=5)[3:] == [100, 5]
 
 
 def test_a_job_that_would_delay_the_one_before_it_waits(starts):
@@ -87,7 +111,7 @@ def test_a_job_that_would_delay_the_one_before_it_waits(starts):
 
 
 def test_a_job_that_may_end_in_the_second_in_which_a_booking_begins_waits(starts):
-    assert starts(of(4), [BUSY, HEAD, job(3, 30, 60, 1, limit_s=540)])[2] == 31
+    assert starts(of(4), [BUSY, HEAD, job(3, 30, 60, 1, limit_s=540)])[2] == 30
     assert starts(of(4), [BUSY, HEAD, job(3, 60, 60, 1, limit_s=540)])[2] == 1200
 
 
@@ -103,20 +127,20 @@ def test_every_waiting_job_is_booked_not_only_the_first(starts):
 
 
 def test_what_a_backfill_has_started_is_taken_for_jobs_alike_behind_it(starts):
-    # In second 31 job 3 starts. Job 4, which asks for the same, is booked for its end, so job 5 would be in its way.
+    # In second 30 job 3 starts. Job 4, which asks for the same, is booked for its end, so job 5 would be in its way.
     jobs = [job(1, 0, 600, 2), job(2, 1, 600, 5), job(3, 2, 120, 2), job(4, 3, 120, 2), job(5, 4, 180, 1)]
-    assert starts(of(5), jobs) == [0, 600, 31, 151, 151]
+    assert starts(of(5), jobs) == [0, 600, 30, 150, 150]
 
 
 def test_jobs_that_are_not_tested_are_not_started(starts):
     jobs = [BUSY, HEAD, job(3, 2, 600, 4), job(4, 3, 60, 1)]
     assert starts(of(4), jobs, bf_max_job_test=2)[3] == 1800
-    assert starts(of(4), jobs, bf_max_job_test=3)[3] == 31
+    assert starts(of(4), jobs, bf_max_job_test=3)[3] == 30
 
 
 def test_behind_the_window_nothing_is_booked(starts):
     jobs = [BUSY, HEAD, job(3, 2, 1200, 1)]
-    assert starts(of(4), jobs, bf_window_s=300) == [0, 1231, 31]
+    assert starts(of(4), jobs, bf_window_s=300) == [0, 1230, 30]
 
 
 def test_priority_comes_before_submit(starts):
@@ -140,12 +164,20 @@ def test_who_finds_no_place_blocks_the_nodes_that_it_may_use_and_no_others(start
         job(4, 2, 600, 4, allowed=only_c),
     ]
     assert places(of(4, 3), jobs) == [(0,), (0,), (1,), (2,)]
-    assert starts(of(4, 3), jobs) == [0, 600, 1, 2]
+    assert starts(of(4, 3), jobs) == [0, 600, 1, 3]
 
 
 def test_one_node_is_the_tightest_several_are_the_first(places):
     busy = [job(1, 0, 600, 1), job(2, 0, 600, 2, allowed=frozenset("c"))]
     assert places(of(4, 3), [*busy, job(3, 1, 60, 1), job(4, 1, 60, 1, nodes=2)])[2:] == [(2,), (0, 1)]
+
+
+def test_nodes_come_from_the_tightest_run_of_neighbours(places):
+    busy = [job(1, 0, 600, 4, allowed=frozenset("c")), job(2, 0, 600, 4, allowed=frozenset("e"))]
+    # a and b, d, and f are runs. Two runs of equal size: the first. No run of three: the largest, then the next.
+    assert places(of(4, 6), [*busy, job(3, 1, 60, 1)])[2:] == [(3,)]
+    assert places(of(4, 6), [*busy, job(3, 1, 60, 1, nodes=2)])[2:] == [(0, 1)]
+    assert places(of(4, 6), [*busy, job(3, 1, 60, 1, nodes=3)])[2:] == [(0, 1, 3)]
 
 
 def test_lighter_nodes_come_first(places):
