@@ -18,6 +18,7 @@
 #   cluster.sh compose ARGS...  run compose with the cluster's files and names
 # Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone;
 # SNS_ACCOUNTING=1 gives the controller of a thousand nodes the slurmdbd of the mini cluster, which must be up;
+# SNS_SLURMDS=40 gives that many of its nodes a slurmd: jobs really run in their partition, `real`;
 # SNS_RESCTRL=0 starts the nodes without the rights that they need for an emulated resctrl.
 set -euo pipefail
 
@@ -138,6 +139,7 @@ cluster_thousand() {
     if [[ ${SNS_ACCOUNTING:-0} != 0 ]]; then # by the slurmdbd of the mini cluster, which runs
         options=(--network "${SNS_PROJECT}_default" -v "${SNS_PROJECT}_secrets:/run/cluster" -e SNS_ACCOUNTING=1)
     fi
+    options+=(-e "SNS_SLURMDS=${SNS_SLURMDS:-0}")
     "${DOCKER[@]}" run -d --init --hostname thousand --name "$SNS_PROJECT-thousand" "${options[@]}" \
         "$SNS_PROJECT" thousand > /dev/null
     local deadline=$((SECONDS + ready_timeout_s))

@@ -14,12 +14,12 @@ rounded to `bf_resolution_s`. Bookings last for one pass.
 - Slurm books whole nodes, also for a job that needs a part of them only (the node bitmaps of `node_space`).
 - Limits are whole minutes, rounded up; a job without one has a year (YEAR_MINUTES).
 - A job past its limit is expected to end in the next second (`_guess_job_end`, without KillWait).
-- Expected ends are looked at in groups, each as if all its jobs ended with the last of them. The first group lasts until
-  FIRST_GROUP_S after the next multiple of FIRST_GROUP_S that follows the first end. Its successors reach twice as far
-  each, or `bf_window_linear_s` further (`_future_run_test`). Of the running jobs those count whose nodes the job may
-  use. Assumed: that Slurm also leaves out those on nodes that are booked at the time makes no difference.
-- Nodes come from the tightest run of neighbouring nodes (module `neighbour_runs_kernel`). Where there are switches, they
-  count as everywhere in this project (`regions`): a job on one node gets the node with the fewest idle cores that
+- Expected ends are looked at in groups, each as if all its jobs ended with the last of them. The first group lasts
+  until FIRST_GROUP_S after the next multiple of FIRST_GROUP_S that follows the first end. Its successors reach twice as
+  far each, or `bf_window_linear_s` further (`_future_run_test`). Of the running jobs those count whose nodes the job
+  may use. Assumed: that Slurm also leaves out those on nodes that are booked at the time makes no difference.
+- Nodes come from the tightest run of neighbouring nodes (module `neighbour_runs_kernel`). Where there are switches,
+  they count as everywhere in this project (`regions`): a job on one node gets the node with the fewest idle cores that
   suffice, a job on several the first ones of the list, and lighter nodes come before heavier ones.
 
 Until a job starts, bookings are only added in a pass. So a job has no earlier start than one before it that asked for

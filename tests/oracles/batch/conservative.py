@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from oracles.batch.slurm import grouped_ends, runs_of
-
 from slurm_sns.sim.trace import TraceJob
 
 
@@ -49,7 +48,8 @@ def conservative(count: int, jobs: Sequence[TraceJob], limits_s: Sequence[int], 
                 grouped = [Held(held.nodes, now_s, later_s[one]) for one, held in running.items()]
             else:
                 grouped = expected
-            plan = _plan(count, each.job.alternatives[0].nodes, limits_s[at], now_s, (expected, grouped, booked), rules)
+            job = Asked(each.job.alternatives[0].nodes, limits_s[at], now_s)
+            plan = _plan(count, job, (expected, grouped, booked), rules)
             if plan.begin_s == now_s:
                 starts[at] = Held(plan.nodes, now_s, now_s + int(each.run_s))
             else:
@@ -59,16 +59,18 @@ def conservative(count: int, jobs: Sequence[TraceJob], limits_s: Sequence[int], 
     return [starts[at].begin_s for at in range(len(jobs))]
 
 
-def _plan(
-    count: int,
-    wanted: int,
-    length_s: int,
-    now_s: int,
-    held: tuple[list[Held], list[Held], list[Held]],
-    rules: AsSlurm,
-) -> Held:
-    """The earliest place; `held` by running jobs now, by them later, and by bookings."""
+class Asked(NamedTuple):
+    """So many nodes for so long, not before a moment."""
+
+    nodes: int
+    length_s: int
+    now_s: int
+
+
+def _plan(count: int, job: Asked, held: tuple[list[Held], list[Held], list[Held]], rules: AsSlurm) -> Held:
+    """The earliest place; nodes are held by running jobs now, by them later, and by bookings."""
     running, later, booked = held
+    wanted, length_s, now_s = job
     for begin_s in sorted({now_s, *(each.end_s for each in [*later, *booked])}):
         end_s = begin_s + length_s
         taken = [*(running if begin_s == now_s else later), *booked]

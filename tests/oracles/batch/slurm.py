@@ -202,7 +202,7 @@ def grouped_ends(ends_s: Mapping[int, int], linear_s: int = 0) -> dict[int, int]
 
 
 def runs_of(fitting: Sequence[int], count: int, size: Mapping[int, int], weight: Mapping[int, int]) -> list[int]:
-    """So many nodes: of the lightest runs of neighbours the smallest that suffices, or the largest; then the next one."""
+    """So many nodes, from the lightest runs of neighbours: of the smallest that suffices, or the largest and others."""
     runs: list[list[int]] = []
     for node in fitting:
         if runs and runs[-1][-1] == node - 1 and weight[node] == weight[node - 1]:

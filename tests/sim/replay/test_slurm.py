@@ -100,8 +100,8 @@ def test_the_main_pass_waits_for_batch_sched_delay(starts):
 
 
 def test_expected_ends_are_looked_at_in_groups(starts):
-    # The first end is expected at 60. Its group reaches until 60 + 30 + 30, where that of job 2 is expected. So the node
-    # is booked for job 4 from 120 on, although it needs the end of job 1 only, and job 5 ends before that.
+    # The first end is expected at 60. Its group reaches until 60 + 30 + 30, where that of job 2 is expected. So the
+    # node is booked for job 4 from 120 on, although it needs the end of job 1 only, and job 5 ends before that.
     busy = [job(number, 0, 100, 2, limit_s=limit_s) for number, limit_s in ((1, 60), (2, 120), (3, 180))]
     assert starts(of(7), [*busy, job(4, 1, 60, 3), job(5, 2, 60, 1)], bf_interval_s=5)[3:] == [100, 5]
 
