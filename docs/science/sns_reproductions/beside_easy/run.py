@@ -47,7 +47,17 @@ DRAWS, SEED = 1000, 1
 
 LIMITS, EXACT, OURS, UNMATCHED = "EASY, limits", "EASY, exact", "Max-Jobs, 1800 s", "first-fit, 1800 s"
 PROMISE = "Max-Jobs, promise, limits"
-CONSERVATIVE = SlurmParameters(bf_interval_s=INTERVAL_S, bf_max_job_test=100, bf_window_s=31_536_000, bf_resolution_s=1)
+#: All policies look at so many jobs.
+DEPTH = MatchingParameters().queue_depth
+SLURM = SlurmParameters(bf_max_job_test=DEPTH)
+CONSERVATIVE = SlurmParameters(
+    bf_interval_s=INTERVAL_S,
+    bf_max_job_test=DEPTH,
+    bf_window_s=31_536_000,
+    bf_resolution_s=1,
+    batch_sched_delay_s=0,
+    epilog=True,
+)
 Run = Callable[[NodeArrays, TraceArrays], TraceRun]
 Floats = NDArray[np.float64]
 
@@ -68,18 +78,22 @@ def _slurm(parameters: SlurmParameters) -> Run:
 
 @dataclass(frozen=True)
 class Compared:
-    """A policy; `by_limits`: it plans by the owners' limits, otherwise by true run times or by none."""
+    """A policy; `by_limits`: it plans by the owners' limits, otherwise by true run times or by none.
+
+    One that books a place for each waiting job runs at the logs' own loads only: in a growing queue that takes hours.
+    """
 
     run: Run
     by_limits: bool = False
+    books_all: bool = False
 
 
 POLICIES = {
     LIMITS: Compared(_easy("best-fit-cores"), by_limits=True),
     EXACT: Compared(_easy("best-fit-cores")),
-    "conservative, limits": Compared(_slurm(CONSERVATIVE), by_limits=True),
-    "conservative, exact": Compared(_slurm(CONSERVATIVE)),
-    "Slurm, limits": Compared(_slurm(SlurmParameters()), by_limits=True),
+    "conservative, limits": Compared(_slurm(CONSERVATIVE), by_limits=True, books_all=True),
+    "conservative, exact": Compared(_slurm(CONSERVATIVE), books_all=True),
+    "Slurm, limits": Compared(_slurm(SLURM), by_limits=True, books_all=True),
     "Max-Jobs, no end": Compared(_matching(PAPER_PORTFOLIO, None)),
     OURS: Compared(_matching(PAPER_PORTFOLIO, WITHHOLD_S)),
     "mix-fit, 1800 s": Compared(_matching(("mix-fit",), WITHHOLD_S)),
@@ -165,13 +179,13 @@ def waits_of(run: TraceRun, pool: NodeArrays, block_s: float) -> Waits:
     )
 
 
-def replayed(pool: NodeArrays, jobs: TraceArrays, block_s: float) -> dict[str, Waits]:
-    """All policies on the same jobs, whose first one comes at 0; those that need limits only where there are some."""
+def replayed(pool: NodeArrays, jobs: TraceArrays, block_s: float, *, books_all: bool = False) -> dict[str, Waits]:
+    """The policies on the same jobs, whose first one comes at 0; those that need limits only where there are some."""
     exact = replace(jobs, limit=no_column())
     return {
         name: waits_of(each.run(pool, jobs if each.by_limits else exact), pool, block_s)
         for name, each in POLICIES.items()
-        if len(jobs.limit) or not each.by_limits
+        if (len(jobs.limit) or not each.by_limits) and books_all >= each.books_all
     }
 
 
@@ -187,7 +201,7 @@ def log_at_load(piece: tuple[str, int, int]) -> dict[str, Any]:
     block_s = factor * log.block_s
     if most == QUICK_JOBS:
         block_s = factor * int(jobs.submit[-1]) / QUICK_BLOCKS
-    found = replayed(pool, jobs.at_load(factor, np.inf, name), block_s)
+    found = replayed(pool, jobs.at_load(factor, np.inf, name), block_s, books_all=not load)
     return {
         "load": 100 * own,
         "jobs": len(jobs),
