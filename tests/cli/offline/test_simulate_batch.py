@@ -46,11 +46,13 @@ def simulate(tmp_path, monkeypatch, capfdbinary):
         (["--policy", "easy", "--user-estimates"], ["0", "100", "2", "110"]),
         (["--policy", "easy", "--queue-depth", "1"], ["0", "100", "110", "160"]),
         (["--policy", "easy", "--placement", "mix-fit"], ["0", "100", "2", "3"]),
-        # The backfill of second 1 has not seen jobs 3 and 4. Job 2 is booked for second 120: limits are whole minutes.
-        (["--policy", "slurm"], ["0", "100", "31", "31"]),
-        (["--policy", "slurm", "--bf-interval", "1"], ["0", "100", "2", "3"]),
-        (["--policy", "slurm", "--bf-interval", "1", "--user-estimates"], ["0", "100", "2", "110"]),
-        (["--policy", "slurm", "--bf-interval", "1", "--bf-max-job-test", "1"], ["0", "100", "110", "110"]),
+        # The backfill of second 0 has not seen jobs 3 and 4. Job 2 is booked for second 120: limits are whole minutes.
+        (["--policy", "slurm"], ["0", "101", "30", "30"]),
+        # Job 1 ends in second 100. Without an Epilog Slurm sees that in the next second.
+        (["--policy", "slurm", "--epilog"], ["0", "100", "30", "30"]),
+        (["--policy", "slurm", "--bf-interval", "1"], ["0", "101", "2", "3"]),
+        (["--policy", "slurm", "--bf-interval", "1", "--user-estimates"], ["0", "101", "2", "112"]),
+        (["--policy", "slurm", "--bf-interval", "1", "--bf-max-job-test", "1"], ["0", "101", "112", "112"]),
     ],
 )
 def test_who_overtakes_whom(options, starts, simulate):
