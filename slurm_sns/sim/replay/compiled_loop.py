@@ -93,6 +93,67 @@ def advance(cluster: Cluster, cycles: Cycles, interval_s: int) -> bool:
     return True
 
 
+class Priorities(NamedTuple):
+    """Slurm's order of the jobs, which are then of one project: by priority, the larger, the earlier, then by submit."""
+
+    of_job: Integers  #: (J)
+    old: Integers  #: (2) for jobs that wait longer than this limit capacity is withheld again; the first one below it
+
+
+#: The parts of `Priorities.old`.
+OLD_LIMIT_S, NEXT_OLD = range(2)
+
+
+@entry_point
+def advance_by_priority(cluster: Cluster, priorities: Priorities, cycles: Cycles, interval_s: int) -> bool:
+    """The same in Slurm's order. No job moves to the front: one that is over-aged has capacity withheld at its place."""
+    state = cluster.state
+    state[CYCLES] = 0
+    while state[CYCLES] < len(cycles.time_s):
+        first_new = state[NEXT_SUBMIT]
+        number = reach_next(cluster, interval_s)
+        if number == NEVER:
+            return False
+        for job in range(first_new, state[NEXT_SUBMIT]):
+            move_forward(cluster, priorities.of_job, job)
+        if begin_cycle(cluster, cycles, number, interval_s):
+            _withhold_no_more(cluster, number * interval_s)
+            _withhold_for_old(cluster, priorities.old, number * interval_s)
+            best, kept, _ = compete(cluster.bench, _queue_with_aged(cluster), cluster.state[PROFILED] > 0)
+            dispatch(cluster, cycles, best, kept, interval_s)
+            come_again(cluster, cycles)
+    return True
+
+
+@compiled
+def move_forward(cluster: Cluster, priority: Integers, job: int) -> None:
+    """Move a job that has just been submitted, to the only project, before those of lower priority."""
+    queue, previous = cluster.queue, cluster.jobs.previous
+    before = previous[job]
+    if before == NOBODY or priority[before] >= priority[job]:
+        return
+    leave_queue(cluster, job)
+    while before != NOBODY and priority[before] < priority[job]:
+        before = previous[before]
+    after = queue.head[0] if before == NOBODY else queue.following[before]
+    if before == NOBODY:
+        queue.head[0] = job
+    else:
+        queue.following[before] = job
+    previous[job] = before
+    queue.following[job] = after
+    previous[after] = job  # there is one: it was at the end before
+
+
+@compiled
+def _withhold_for_old(cluster: Cluster, old: Integers, now_s: int) -> None:
+    """Withhold capacity again for jobs that have now waited longer than the age limit."""
+    state, submit_s = cluster.state, cluster.jobs.submit_s
+    while old[NEXT_OLD] < state[NEXT_SUBMIT] and now_s - submit_s[old[NEXT_OLD]] > old[OLD_LIMIT_S]:
+        cluster.queue.withholds[old[NEXT_OLD]] = True
+        old[NEXT_OLD] += 1
+
+
 @compiled
 def reach_next(cluster: Cluster, interval_s: int) -> int:
     """Finish and submit what is due by the next cycle; return its number, NEVER when no event is left."""

@@ -69,7 +69,7 @@ from slurm_sns.sim.replay.compiled_loop import (
     Cluster,
     begin_cycle,
     dispatch,
-    leave_queue,
+    move_forward,
     put_down,
     reach_next,
 )
@@ -186,32 +186,12 @@ def advance_as_slurm(cluster: Cluster, planner: Planner, cycles: Cycles, interva
             return False
         if len(planner.priority):
             for job in range(first_new, state[NEXT_SUBMIT]):
-                _move_forward(cluster, planner.priority, job)
+                move_forward(cluster, planner.priority, job)
         has_ended = state[RUNNING] < running
         _ask_for_main_pass(planner.state, state[NEXT_SUBMIT] > first_new, has_ended, number * interval_s)
         if begin_cycle(cluster, cycles, number, interval_s):
             _run_passes(cluster, planner, cycles, has_ended and planner.state[EPILOG] == 1, interval_s)
     return True
-
-
-@subroutine
-def _move_forward(cluster: Cluster, priority: Integers, job: int) -> None:
-    """Move a job that has just been submitted before those of lower priority."""
-    queue, previous = cluster.queue, cluster.jobs.previous
-    before = previous[job]
-    if before == NOBODY or priority[before] >= priority[job]:
-        return
-    leave_queue(cluster, job)
-    while before != NOBODY and priority[before] < priority[job]:
-        before = previous[before]
-    after = queue.head[ALL] if before == NOBODY else queue.following[before]
-    if before == NOBODY:
-        queue.head[ALL] = job
-    else:
-        queue.following[before] = job
-    previous[job] = before
-    queue.following[job] = after
-    previous[after] = job  # there is one: it was at the end before
 
 
 @subroutine

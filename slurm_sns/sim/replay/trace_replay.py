@@ -45,7 +45,9 @@ from slurm_sns.sim.replay.compiled_loop import (
     WITHHOLD_LIMIT_S,
     Cluster,
     Jobs,
+    Priorities,
     advance,
+    advance_by_priority,
     room_for_cycles,
 )
 from slurm_sns.sim.replay.slurm_loop import SLURM_HEURISTICS, advance_as_slurm, planner_for
@@ -82,6 +84,33 @@ def replay(
         only_cores_and_memory=only_cores_and_memory,
     )
     return to_the_end(trace, cluster, rules.portfolio, lambda cycles: advance(cluster, cycles, interval_s), progress)
+
+
+def replay_by_priority(
+    node_arrays: NodeArrays,
+    trace: TraceArrays,
+    rules: Rules,
+    *,
+    interval_s: int,
+    age_limit_s: int | None = None,
+    progress: Callable[[int], None] = lambda _started: None,
+) -> TraceRun:
+    """Replay the trace under a portfolio in Slurm's order, as a cluster with queue_order `slurm` has it.
+
+    Jobs are taken by the trace's priorities, and projects are ignored. A job that has waited longer than `age_limit_s`
+    stays at its place; capacity is withheld for it there, as far as the rules reserve places.
+    """
+    of_one_project = replace(trace, project=np.zeros(len(trace), np.int32), projects=("",))
+    cluster = cluster_of(node_arrays, of_one_project, rules, {})
+    old = np.array([NEVER if age_limit_s is None else age_limit_s, 0], np.int64)
+    priorities = Priorities(trace.priority.astype(np.int64), old)
+    return to_the_end(
+        trace,
+        cluster,
+        rules.portfolio,
+        lambda cycles: advance_by_priority(cluster, priorities, cycles, interval_s),
+        progress,
+    )
 
 
 def replay_in_order(
