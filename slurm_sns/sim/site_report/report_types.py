@@ -1,0 +1,202 @@
+"""The types of what `sns report DUMP --json` prints, and how a report becomes them."""
+
+from typing import Any, cast
+
+from typing_extensions import TypedDict
+
+from slurm_sns.sim.site_report.comparison import Compared
+from slurm_sns.sim.site_report.judged_sample import left_to_slurm
+from slurm_sns.sim.site_report.site_report import Idle, SiteReport
+from slurm_sns.sim.site_report.waiting_reasons import REASONS
+
+
+class WaitValues(TypedDict):
+    """Waits of a group of jobs, seconds."""
+
+    mean_s: float
+    """The mean."""
+    p95_s: float
+    """The 95th percentile."""
+
+
+class ComparedValues(TypedDict):
+    """A group of measured jobs: as recorded, under Slurm alone, and under slurm_sns."""
+
+    name: str
+    """The partition, the size, or `all jobs`."""
+    jobs: int
+    """How many jobs."""
+    recorded: WaitValues
+    """Their waits by the record."""
+    slurm: WaitValues
+    """Their waits under Slurm alone, simulated."""
+    sns: WaitValues
+    """Their waits under slurm_sns, simulated."""
+    difference_s: float
+    """The mean wait under slurm_sns less that under Slurm alone, seconds."""
+    difference_95: list[float] | None
+    """The ends of its 95 % interval; null for fewer than three weeks."""
+    earlier: float
+    """The part of the jobs that start more than 5 minutes earlier under slurm_sns, 0 to 1."""
+    later: float
+    """The part that starts more than 5 minutes later."""
+
+
+class PartitionAdviceValues(TypedDict):
+    """The advice on a partition."""
+
+    partition: str
+    """The partition."""
+    verdict: str
+    """`manage`, `do not manage`, `nothing to gain` or `cannot tell`."""
+    why: str
+    """Why."""
+
+
+class LongerWaitValues(TypedDict):
+    """A job that would wait longer."""
+
+    job: int
+    """Its number in the dump."""
+    partition: str
+    """Its partition."""
+    nodes: int
+    """Its nodes."""
+    cores: int
+    """Its cores on each."""
+    slurm_s: int
+    """Its wait under Slurm alone, seconds."""
+    sns_s: int
+    """Its wait under slurm_sns, seconds."""
+
+
+class WaitingHoursValues(TypedDict):
+    """Hours of waiting under Slurm alone, by what kept the jobs."""
+
+    partition: str
+    """The partition."""
+    room: float
+    """Enough was free: jobs before it, or a booking."""
+    memory: float
+    """Memory was short."""
+    cores: float
+    """Cores were short."""
+    both: float
+    """Both were short."""
+
+
+class IdleValues(TypedDict):
+    """Parts of all cores, or of all memory, 0 to 1, on average while some job waits."""
+
+    idle_cores: float
+    """Idle cores."""
+    stranded_cores: float
+    """Idle cores that no waiting job can use for want of memory."""
+    idle_memory: float
+    """Idle memory."""
+    stranded_memory: float
+    """Idle memory that no waiting job can use for want of cores."""
+
+
+class LeftToSlurmValues(TypedDict):
+    """A reason why the submit filter leaves jobs to Slurm."""
+
+    reason: str
+    """The reason."""
+    jobs: float
+    """Their part of the jobs, 0 to 1."""
+    core_hours: float
+    """Their part of the core-hours."""
+
+
+class SiteReportJson(TypedDict):
+    """`sns report DUMP --json`: what slurm_sns would gain, from accounting."""
+
+    policy: str
+    """The policy that was simulated."""
+    seed: int
+    """The seed that chose weeks and lines."""
+    jobs: int
+    """Jobs of the dump that can be replayed."""
+    dropped: dict[str, int]
+    """Lines that were left out, by reason."""
+    weeks: int
+    """Weeks that were replayed."""
+    weeks_there: int
+    """Full weeks that the dump has."""
+    replayed_jobs: int
+    """Jobs that were replayed, also those that are not measured."""
+    overall: ComparedValues
+    """All measured jobs."""
+    partitions: list[ComparedValues]
+    """By partition."""
+    sizes: list[ComparedValues]
+    """By size."""
+    advice: list[PartitionAdviceValues]
+    """The advice on each partition."""
+    interval_s: int
+    """The advised interval between two cycles, seconds."""
+    mean_wait_s: dict[str, float]
+    """The mean wait under slurm_sns by its interval."""
+    longest: list[LongerWaitValues]
+    """The ten jobs that would wait longest more."""
+    waiting_hours: list[WaitingHoursValues]
+    """What kept jobs waiting."""
+    slurm_idle: IdleValues
+    """What stood idle under Slurm alone."""
+    sns_idle: IdleValues
+    """What stood idle under slurm_sns."""
+    lines: int
+    """Lines of the dump."""
+    lines_judged: int
+    """Lines that were judged as the submit filter does, chosen by chance."""
+    left_to_slurm: list[LeftToSlurmValues] | None
+    """What it would leave to Slurm; null if the dump lacks the columns."""
+
+
+def values_of(report: SiteReport) -> SiteReportJson:
+    """The report as JSON."""
+    found = report.judged.found
+    return {
+        "policy": report.asked.policy,
+        "seed": report.asked.seed,
+        "jobs": report.trace_jobs,
+        "dropped": dict(report.dropped),
+        "weeks": len(report.replayed),
+        "weeks_there": len(report.weeks.begins_s),
+        "replayed_jobs": report.replayed_jobs,
+        "overall": _compared(report.overall),
+        "partitions": [_compared(each) for each in report.partitions],
+        "sizes": [_compared(each) for each in report.sizes],
+        "advice": [cast("PartitionAdviceValues", each._asdict()) for each in report.advice],
+        "interval_s": report.interval_s,
+        "mean_wait_s": {str(each): wait_s for each, wait_s in report.mean_wait_s.items()},
+        "longest": [cast("LongerWaitValues", each._asdict()) for each in report.longest],
+        "waiting_hours": [
+            cast("WaitingHoursValues", {"partition": name, **dict(zip(REASONS, hours, strict=True))})
+            for name, hours in report.waiting_h.items()
+        ],
+        "slurm_idle": _idle(report.slurm_idle),
+        "sns_idle": _idle(report.sns_idle),
+        "lines": report.judged.lines,
+        "lines_judged": report.judged.sampled,
+        "left_to_slurm": None
+        if found is None
+        else [{"reason": reason, "jobs": jobs, "core_hours": hours} for reason, jobs, hours in left_to_slurm(found)],
+    }
+
+
+def _compared(each: Compared) -> ComparedValues:
+    values: dict[str, Any] = each._asdict()
+    interval = values.pop("interval")
+    waits = {key: {"mean_s": values[key][0], "p95_s": values[key][1]} for key in ("recorded", "slurm", "sns")}
+    return cast("ComparedValues", {**values, **waits, "difference_95": None if interval is None else list(interval)})
+
+
+def _idle(each: Idle) -> IdleValues:
+    return {
+        "idle_cores": each.idle[0],
+        "stranded_cores": each.stranded[0],
+        "idle_memory": each.idle[1],
+        "stranded_memory": each.stranded[1],
+    }
