@@ -98,7 +98,16 @@ def main() -> None:
     conf.write_text(CONF)
     if not dump.is_file():
         write_dump(dump, given.lines)
-    command = [sys.executable, "-m", "slurm_sns.cli", "report", str(dump), "--slurm-conf", str(conf), "--json"]
+    command = [
+        sys.executable,
+        "-c",
+        "from slurm_sns.cli import main; main()",
+        "report",
+        str(dump),
+        "--slurm-conf",
+        str(conf),
+        "--json",
+    ]
     began = time.perf_counter()
     done = subprocess.run([*command, "--jobs", str(given.jobs)], check=True, stdout=subprocess.PIPE)
     seconds = time.perf_counter() - began

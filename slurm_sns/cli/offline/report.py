@@ -1,27 +1,38 @@
-"""`sns report`: one page about a cluster, from the looks of `sns observe` or the plans in a scheduler's store."""
+"""`sns report`: one page about a cluster: accounting, looks of `sns observe`, or a store."""
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
 from slurm_sns.cli.options import AsJson
+from slurm_sns.coverage.sacct import COMMAND as ACCOUNTING
+from slurm_sns.coverage.sacct import NODES, SINFO
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
     from slurm_sns.cli.json_types import ReportJson
+    from slurm_sns.cli.offline.report_of_dump import DumpOptions
     from slurm_sns.report.document import ReportPage
+    from slurm_sns.sim.site_report.report_types import SiteReportJson
 
 #: What can be reported on, for messages.
-VALID = "the directory of `sns observe`, its looks.jsonl, or --config sns.yaml for the store of a scheduler"
+VALID = (
+    "a dump of sacct with --slurm-conf or --nodes, the directory of `sns observe`, its looks.jsonl, or --config "
+    "sns.yaml for the store of a scheduler"
+)
 #: The width of text that is not for a terminal.
 TEXT_WIDTH = 120
 
 What = Annotated[
     str | None,
-    typer.Argument(metavar="WHAT", help="The directory that `sns observe` wrote, or its looks.jsonl."),
+    typer.Argument(
+        metavar="WHAT",
+        help="A dump of accounting, plain or gzip, - for standard input; or the directory that `sns observe` wrote, or "
+        f"its looks.jsonl. What makes a dump: {ACCOUNTING}",
+    ),
 ]
 ConfigFile = Annotated[
     Path | None,
@@ -34,18 +45,53 @@ class MadeReport(NamedTuple):
     """A report, as a page and as JSON."""
 
     page: "ReportPage"
-    values: "ReportJson"
+    values: "ReportJson | SiteReportJson"
 
 
-def report(what: What = None, config: ConfigFile = None, out: Out = None, as_json: AsJson = False) -> None:
-    """What slurm_sns would have started on a cluster, and what Slurm did: a page of text, HTML or JSON.
+def report(
+    what: What = None,
+    *,
+    config: ConfigFile = None,
+    slurm_conf: Annotated[
+        Path | None, typer.Option(help="Of a dump: the nodes and partitions are those of this slurm.conf.")
+    ] = None,
+    nodes: Annotated[
+        Path | None, typer.Option(help=f"Of a dump, instead: what `{NODES}` printed, or `{SINFO}`, or a CSV.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="Of a dump: max-jobs, or the name of one heuristic.", show_default="max-jobs")
+    ] = None,
+    partition: Annotated[
+        list[str] | None, typer.Option(help="Of a dump: measure the jobs of these partitions only.")
+    ] = None,
+    weeks: Annotated[
+        int | None,
+        typer.Option(min=0, help="Of a dump: replay so many weeks, 0 for all.", show_default="what takes two minutes"),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of a dump: which weeks.", show_default="0")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Of a dump: processes that replay.", show_default="2")] = None,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """What slurm_sns would do on a cluster, beside what Slurm does: a page of text, HTML or JSON.
 
-    After `sns observe`: `sns report sns-observed`. Where a scheduler runs in the mode observe: `sns report --config
-    /etc/slurm/sns.yaml`, as SlurmUser. Nothing of Slurm is asked or changed.
+    From accounting: `sns report accounting.psv --slurm-conf slurm.conf`. After `sns observe`: `sns report
+    sns-observed`. Where a scheduler runs in the mode observe: `sns report --config /etc/slurm/sns.yaml`, as SlurmUser.
+    Nothing of Slurm is asked or changed.
     """
     if out is not None:
         _require_writable(out)
-    made = _made(what, config)
+    of_dump: dict[str, Any] = {
+        "slurm_conf": slurm_conf,
+        "nodes": nodes,
+        "policy": policy,
+        "partition": partition or None,
+        "weeks": weeks,
+        "seed": seed,
+        "jobs": jobs,
+    }
+    given = {name: value for name, value in of_dump.items() if value is not None}
+    made = _made(what, config, cast("DumpOptions", given))
     if out is not None:
         _write(out, made.page)
     if as_json:
@@ -56,25 +102,31 @@ def report(what: What = None, config: ConfigFile = None, out: Out = None, as_jso
         print(f"the report is in {out}")
 
 
-def _made(what: str | None, config: Path | None) -> MadeReport:
-    """The report on what was named, told by its content.
+def _made(what: str | None, config: Path | None, of_dump: "DumpOptions") -> MadeReport:
+    """The report on what was named, told by its content; `of_dump` are the given options that only a dump has.
 
     Raises:
         BadInput: nothing was named, or two things, or nothing that can be reported on.
     """
     if (what is None) == (config is None):
         raise BadInput(f"one thing is reported on, not {'none' if what is None else 'two'}; valid: {VALID}")
+    found = None
+    if what is not None and what != "-":
+        from slurm_sns.cli.offline.report_of_looks import looks_file, report_of_looks
+
+        found = looks_file(Path(what))
+    if what is not None and found is None:
+        from slurm_sns.cli.offline.report_of_dump import report_of_dump
+
+        return MadeReport(*report_of_dump(what, of_dump))
+    if of_dump:
+        raise BadInput(f"--{next(iter(of_dump)).replace('_', '-')} goes with a dump of sacct")
     if config is not None:
         from slurm_sns.cli.live.report_of_store import report_of_store
 
         return MadeReport(*report_of_store(config))
-    from slurm_sns.cli.offline.report_of_looks import looks_file, report_of_looks
-
-    found = looks_file(Path(str(what)))
-    if found is not None:
-        return MadeReport(*report_of_looks(found))
-    # A dump of accounting would be everything else.
-    raise BadInput(f"{what}: there are no looks in it; valid: {VALID}")
+    assert found is not None  # noqa: S101  for mypy: either what or config was given
+    return MadeReport(*report_of_looks(found))
 
 
 def _show(page: "ReportPage") -> None:

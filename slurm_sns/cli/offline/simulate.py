@@ -126,7 +126,7 @@ def simulate(
 
     began = time.perf_counter()
     read: Runner = named(asked.runner)
-    replay = read(trace, _file_of_nodes(nodes, slurm_conf), asked, load_factor, limit)
+    replay = read(trace, file_of_nodes("sns simulate", nodes, slurm_conf), asked, load_factor, limit)
     if replay.unsorted:
         note = f"{replay.unsorted:,} jobs come after later ones; sorted by submit"
         print(f"sns: note: {trace}: {note}", file=sys.stderr)
@@ -161,8 +161,8 @@ def simulate(
         _print_table(found)
 
 
-def _file_of_nodes(nodes: Path | None, slurm_conf: Path | None) -> str:
-    """The file that lists the nodes; its content says in which form.
+def file_of_nodes(command: str, nodes: Path | None, slurm_conf: Path | None) -> str:
+    """The file that lists the nodes for this command; its content says in which form.
 
     Raises:
         BadInput: none or two are given, or the second is no slurm.conf.
@@ -170,7 +170,7 @@ def _file_of_nodes(nodes: Path | None, slurm_conf: Path | None) -> str:
     from slurm_sns.sim.traces import cluster_nodes
 
     if (nodes is None) == (slurm_conf is None):
-        raise BadInput("sns simulate needs the nodes: either --nodes FILE or --slurm-conf FILE")
+        raise BadInput(f"{command} needs the nodes: either --nodes FILE or --slurm-conf FILE")
     return str(nodes) if slurm_conf is None else cluster_nodes.slurm_conf(str(slurm_conf))
 
 

@@ -94,7 +94,7 @@ def advance(cluster: Cluster, cycles: Cycles, interval_s: int) -> bool:
 
 
 class Priorities(NamedTuple):
-    """Slurm's order of the jobs, which are then of one project: by priority, the larger, the earlier, then by submit."""
+    """Slurm's order of jobs, which are then of one project: by priority, the larger, the earlier, then by submit."""
 
     of_job: Integers  #: (J)
     old: Integers  #: (2) for jobs that wait longer than this limit capacity is withheld again; the first one below it
@@ -106,7 +106,7 @@ OLD_LIMIT_S, NEXT_OLD = range(2)
 
 @entry_point
 def advance_by_priority(cluster: Cluster, priorities: Priorities, cycles: Cycles, interval_s: int) -> bool:
-    """The same in Slurm's order. No job moves to the front: one that is over-aged has capacity withheld at its place."""
+    """The same in Slurm's order. For an over-aged job capacity is withheld at its place: it does not go first."""
     state = cluster.state
     state[CYCLES] = 0
     while state[CYCLES] < len(cycles.time_s):

@@ -7,8 +7,8 @@ alone comes near what was recorded: what it gets wrong there, it may get wrong o
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from slurm_sns.sim.site_report.bootstrap import FEWEST
 from slurm_sns.sim.site_report.comparison import Compared
+from slurm_sns.sim.site_report.windows import FEWEST
 
 Verdict = Literal["manage", "do not manage", "nothing to gain", "cannot tell"]
 #: A partition whose jobs wait less on average, by the record and in the simulation, has nothing to gain.

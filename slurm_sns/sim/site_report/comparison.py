@@ -71,14 +71,15 @@ def compared(waits: Waits, name: str, rows: Flags, seed: int) -> Compared:
     weeks = int(waits.week.max()) + 1
     difference = (waits.sns_s - waits.slurm_s)[rows]
     of_week = waits.week[rows]
+    by_week, jobs = np.bincount(of_week, difference, weeks), np.bincount(of_week, minlength=weeks)
     return Compared(
         name,
-        int(np.count_nonzero(rows)),
-        *(_mean_and_high(each[rows]) for each in (waits.recorded_s, waits.slurm_s, waits.sns_s)),
+        len(difference),
+        _mean_and_high(waits.recorded_s[rows]),
+        _mean_and_high(waits.slurm_s[rows]),
+        _mean_and_high(waits.sns_s[rows]),
         float(difference.mean()),
-        ratio_interval(
-            np.bincount(of_week, difference, weeks), np.bincount(of_week, minlength=weeks).astype(np.float64), seed
-        ),
+        ratio_interval(by_week.astype(np.float64), jobs.astype(np.float64), seed),
         float((difference < -NOTICED_S).mean()),
         float((difference > NOTICED_S).mean()),
     )

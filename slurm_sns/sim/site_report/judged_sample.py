@@ -17,22 +17,24 @@ MOST_LINES = 100_000
 
 @dataclass
 class LineSample:
-    """Keeps the lines of the smallest hashes; `lines` counts all that it has seen, without the header."""
+    """Keeps the lines of the smallest hashes. It has seen so many `lines`, without the header, and letters."""
 
     seed: int
     most: int = MOST_LINES
-    lines: int = -1
+    lines: int = 0
+    letters: int = 0
     header: bytes = b""
     kept: list[tuple[int, bytes]] = field(default_factory=list)
     _below: int = 1 << 32
 
     def see(self, data: bytes) -> None:
         """Take what belongs to the sample from a part of whole lines, the first one first."""
+        self.letters += len(data)
         lines = data.split(b"\n")[:-1]
         if not self.header:
             lines = list(filter(bytes.strip, lines))
             self.header = lines[0] if lines else b""
-            self.lines, lines = 0, lines[1:]
+            lines = lines[1:]
         self.lines += len(lines)
         crc32, seed, below = zlib.crc32, self.seed & 0xFFFFFFFF, self._below
         self.kept += [(found, line) for line in lines if (found := crc32(line, seed)) < below]

@@ -1,16 +1,16 @@
 """The report on a site as a page: sentences, tables and charts for an admin who knows nothing of the theory."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from slurm_sns.coverage.judged import MANAGED, NEVER_SHOWN
 from slurm_sns.report.document import ChartPoint, ReportChart, ReportPage, ReportSection, ReportTable
 from slurm_sns.sim.site_report.advice import DEARER, NEAR_FACTOR, is_near
-from slurm_sns.sim.site_report.bootstrap import FEWEST
 from slurm_sns.sim.site_report.comparison import NOTICED_S, Compared
 from slurm_sns.sim.site_report.judged_sample import left_to_slurm
 from slurm_sns.sim.site_report.site_report import INTERVALS_S, SiteReport
 from slurm_sns.sim.site_report.waiting_reasons import STEP_S
-from slurm_sns.sim.site_report.windows import DAY_S, WEEK_S
+from slurm_sns.sim.site_report.windows import DAY_S, FEWEST, WEEK_S
 from slurm_sns.sim.site_report.words import count, difference, listed, name, part, span
 
 SLURM, SNS = "Slurm alone", "slurm_sns"
@@ -26,7 +26,8 @@ WHY = (
 REASON_COLUMNS = ("room: others first", "memory", "cores", "both")
 #: What the simulation leaves out, and so what a difference between recorded and simulated waits may come from.
 NOT_SIMULATED = (
-    "Neither simulation knows reservations, limits of users, accounts and QOS, dependencies and begin times, preemption, "
+    "Neither simulation knows reservations, limits of users, accounts and QOS, dependencies and begin times, "
+    "preemption, "
     "nodes that were down, or priorities that change while a job waits."
 )
 
@@ -35,7 +36,9 @@ def page_of(report: SiteReport) -> ReportPage:
     """The page."""
     sections = (_advice(report), _gain(report), _harm(report), _why(report), _stranded(report))
     more = (_left_alone(report), _trust(report), _basis(report), _next())
-    return ReportPage(f"What slurm_sns would gain on {report.asked.dump}", [*_summary(report)], [*sections, *more])
+    return ReportPage(
+        f"What slurm_sns would gain: {Path(report.asked.dump).name}", [*_summary(report)], [*sections, *more]
+    )
 
 
 # --- in a minute
@@ -44,7 +47,8 @@ def page_of(report: SiteReport) -> ReportPage:
 def _summary(report: SiteReport) -> Iterator[str]:
     overall, many = report.overall, len(report.replayed)
     yield (
-        f"In a simulation of {count(many, _window_word(report))} of your accounting, a job waits {span(overall.sns[0])} on "
+        f"In a simulation of {count(many, _window_word(report))} of your accounting, a job waits "
+        f"{span(overall.sns[0])} on "
         f"average under {SNS}, and {span(overall.slurm[0])} under {SLURM}: "
         f"{difference(overall.difference_s, overall.interval)}, with the 95 % interval in brackets."
     )
@@ -90,11 +94,17 @@ def _advice(report: SiteReport) -> ReportSection:
     rows = [(name(each.partition), each.verdict, each.why) for each in report.advice[:MOST_ROWS]]
     waits = report.mean_wait_s
     sentences = [
-        "A partition is advised only where the 95 % interval of the difference lies on one side of 0, and where the "
-        "simulated Slurm waits about as long as the record says.",
-        f"Policy: {report.asked.policy}, which needs no profiles of programs. Interval between two cycles: "
-        f"{report.interval_s} s. That is the longest of {listed([str(each) for each in INTERVALS_S])} s that costs at "
-        f"most {part(DEARER)} of mean wait: {', '.join(f'{each} s: {span(waits[each])}' for each in INTERVALS_S)}.",
+        (
+            "A partition is advised only where the 95 % interval of the difference lies on one side of 0, and where "
+            "the "
+            "simulated Slurm waits about as long as the record says."
+        ),
+        (
+            f"Policy: {report.asked.policy}, which needs no profiles of programs. Interval between two cycles: "
+            f"{report.interval_s} s. That is the longest of {listed([str(each) for each in INTERVALS_S])} s that "
+            "costs at "
+            f"most {part(DEARER)} of mean wait: {', '.join(f'{each} s: {span(waits[each])}' for each in INTERVALS_S)}."
+        ),
     ]
     return ReportSection("Advice", sentences, [ReportTable(("partition", "advice", "why"), rows)])
 
@@ -105,7 +115,8 @@ def _advice(report: SiteReport) -> ReportSection:
 def _gain(report: SiteReport) -> ReportSection:
     partitions = _most_jobs(report.partitions)
     note = (
-        "Mean wait, and in brackets the 95th percentile: 5 % of the jobs wait longer. The difference is that of the two "
+        "Mean wait, and in brackets the 95th percentile: 5 % of the jobs wait longer. The difference is that of the "
+        "two "
         "simulated means, with its 95 % interval."
     )
     columns = ("jobs", "recorded", SLURM, SNS, "difference", "earlier", "later")
@@ -114,8 +125,11 @@ def _gain(report: SiteReport) -> ReportSection:
         for first, groups in (("partition", partitions), ("size", report.sizes))
     ]
     notes = [
-        f"Both columns of waits besides the recorded one are simulated. `earlier` and `later` are the parts of the jobs "
-        f"that start more than {span(NOTICED_S)} earlier or later under {SNS}."
+        (
+            "Both columns of waits besides the recorded one are simulated. `earlier` and `later` are the parts of "
+            "the jobs "
+            f"that start more than {span(NOTICED_S)} earlier or later under {SNS}."
+        )
     ]
     if len(report.partitions) > len(partitions):
         notes.append(f"Of {len(report.partitions)} partitions those with the most jobs are shown; --json has all.")
@@ -140,7 +154,7 @@ def _row(each: Compared) -> tuple[str, ...]:
 
 
 def _bars(title: str, along: str, groups: Sequence[Compared]) -> ReportChart:
-    series = {
+    series: dict[str, Sequence[ChartPoint]] = {
         SLURM: [ChartPoint(name(each.name), round(each.slurm[0] / 60, 3)) for each in groups],
         SNS: [ChartPoint(name(each.name), round(each.sns[0] / 60, 3)) for each in groups],
     }
@@ -169,8 +183,11 @@ def _harm(report: SiteReport) -> ReportSection:
         return ReportSection("What would wait longer", ["No measured job would wait longer."])
     columns = ("job", "partition", "nodes x cores", SLURM, SNS)
     sentences = [
-        f"These {len(rows)} jobs would wait longest more. {SNS} withholds capacity for the first job of the queue only, "
-        "and not for long: a job that needs many free cores or nodes at once may be overtaken by small ones."
+        (
+            f"These {len(rows)} jobs would wait longest more. {SNS} withholds capacity for the first job of the "
+            "queue only, "
+            "and not for long: a job that needs many free cores or nodes at once may be overtaken by small ones."
+        )
     ]
     return ReportSection("What would wait longer", sentences, [ReportTable(columns, rows, frozenset((0, 2, 3, 4)))])
 
@@ -188,11 +205,17 @@ def _why(report: SiteReport) -> ReportSection:
         for partition, hours in (("all", total), *by_hours)
     ]
     sentences = [
-        f"Under {SLURM}, simulated, the state of every node was looked at each {span(STEP_S)}. Each waiting job counts "
-        "with its time of waiting, by the reason that kept it:",
+        (
+            f"Under {SLURM}, simulated, the state of every node was looked at each {span(STEP_S)}. Each waiting job "
+            "counts "
+            "with its time of waiting, by the reason that kept it:"
+        ),
         *(f"{column}: {why}." for column, why in zip(REASON_COLUMNS, WHY, strict=True)),
-        f"{SNS} can help against the first two: it lets other jobs use what is free, and mixes jobs so that memory and "
-        "cores run out together. Against a lack of cores it can do nothing.",
+        (
+            f"{SNS} can help against the first two: it lets other jobs use what is free, and mixes jobs so that "
+            "memory and "
+            "cores run out together. Against a lack of cores it can do nothing."
+        ),
     ]
     table = ReportTable(("partition", "waiting hours", *REASON_COLUMNS), rows, frozenset(range(1, 6)))
     return ReportSection("What waited, and why", sentences, [table])
@@ -206,12 +229,18 @@ def _stranded(report: SiteReport) -> ReportSection:
     ]
     columns = ("", f"idle, {SLURM}", "of it stranded", f"idle, {SNS}", "of it stranded")
     sentences = [
-        "Parts of all cores and of all memory, on average while some job waits. Cores are stranded where they are idle, "
-        "no waiting job fits on their node, and some waiting job would if memory did not count.",
-        "Memory is stranded in the same way where cores are short, so where cores are what limits the site most of the "
-        "idle memory is.",
+        (
+            "Parts of all cores and of all memory, on average while some job waits. Cores are stranded where they "
+            "are idle, "
+            "no waiting job fits on their node, and some waiting job would if memory did not count."
+        ),
+        (
+            "Memory is stranded in the same way where cores are short, so where cores are what limits the site most "
+            "of the "
+            "idle memory is."
+        ),
     ]
-    points = {
+    points: dict[str, Sequence[ChartPoint]] = {
         who: [ChartPoint(what, round(100 * each.stranded[at], 3)) for at, what in enumerate(("cores", "memory"))]
         for who, each in ((SLURM, slurm), (SNS, sns))
     }
@@ -235,8 +264,10 @@ def _left_alone(report: SiteReport) -> ReportSection:
         else f"{judged.sampled:,} of {judged.lines:,} lines, chosen by chance, were judged"
     )
     sentences = [
-        f"{sample} as the submit filter judges submissions: it would manage {part(of_jobs)} of the jobs with "
-        f"{part(of_hours)} of the core-hours. The rest would stay Slurm's, by the first reason met.",
+        (
+            f"{sample} as the submit filter judges submissions: it would manage {part(of_jobs)} of the jobs with "
+            f"{part(of_hours)} of the core-hours. The rest would stay Slurm's, by the first reason met."
+        ),
         f"In the replays {SNS} places the others, too: where they are many, it gains less than is shown.",
         f"A dump does not say everything: {NEVER_SHOWN}.",
     ]
@@ -253,8 +284,11 @@ def _trust(report: SiteReport) -> ReportSection:
     far = [name(each.name) for each in report.partitions if not is_near(each.recorded[0], each.slurm[0])]
     near = "They are near each other." if is_near(overall.recorded[0], overall.slurm[0]) else "They are far apart."
     sentences = [
-        f"The check of the simulation: the recorded mean wait is {span(overall.recorded[0])}, that of the simulated "
-        f"Slurm {span(overall.slurm[0])}. {near}",
+        (
+            f"The check of the simulation: the recorded mean wait is {span(overall.recorded[0])}, that of the "
+            "simulated "
+            f"Slurm {span(overall.slurm[0])}. {near}"
+        ),
         NOT_SIMULATED,
         "Recorded waits have all that in them, also the time in which a job waited for another one.",
     ]
@@ -288,12 +322,21 @@ def _basis(report: SiteReport) -> ReportSection:
         else f"The dump has no full week, so all of its {span(report.weeks.length_s)} were replayed at once"
     )
     sentences = [
-        f"The dump has {report.trace_jobs:,} jobs that can be replayed on the {nodes:,} nodes with {cores:,} cores and "
-        f"{memory_mb / 1024:,.0f} GiB.",
-        f"{replayed}: {report.replayed_jobs:,} jobs, of which {report.overall.jobs:,} were submitted in that time and "
-        "are measured. The others ran or waited at its begin, or came in the day after it.",
-        f"Of {report.running:,} jobs that ran at the begin by the record, {report.late:,} found no place at once in the "
-        "simulation.",
+        (
+            f"The dump has {report.trace_jobs:,} jobs that can be replayed on the {nodes:,} nodes with {cores:,} "
+            "cores and "
+            f"{memory_mb / 1024:,.0f} GiB."
+        ),
+        (
+            f"{replayed}: {report.replayed_jobs:,} jobs, of which {report.overall.jobs:,} were submitted in that "
+            "time and "
+            "are measured. The others ran or waited at its begin, or came in the day after it."
+        ),
+        (
+            f"Of {report.running:,} jobs that ran at the begin by the record, {report.late:,} found no place at once "
+            "in the "
+            "simulation."
+        ),
     ]
     if many < FEWEST:
         sentences.append(f"An interval needs at least {FEWEST} weeks. Print a dump of more weeks (-S now-60days).")
@@ -307,9 +350,14 @@ def _basis(report: SiteReport) -> ReportSection:
 
 def _next() -> ReportSection:
     sentences = [
-        "Watch it on the live cluster before anything is installed: `sns observe`, as any user of a login node "
-        "(docs/admins/observe.md).",
-        "Then install it in the mode observe, in which it changes no job (docs/admins/install.md), and begin with one "
-        "small partition.",
+        (
+            "Watch it on the live cluster before anything is installed: `sns observe`, as any user of a login node "
+            "(docs/admins/observe.md)."
+        ),
+        (
+            "Then install it in the mode observe, in which it changes no job (docs/admins/install.md), and begin "
+            "with one "
+            "small partition."
+        ),
     ]
     return ReportSection("Next step", sentences)

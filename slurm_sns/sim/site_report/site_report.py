@@ -1,6 +1,6 @@
-"""Make the report on a site: read its accounting, choose weeks, replay them, compare. Values only; no text of a page."""
+"""Make the report on a site: read its accounting, choose weeks, replay them, compare. Values, no texts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -107,43 +107,77 @@ class Sample(NamedTuple):
     sampled: int
 
 
-def site_report(asked: ReportRequest, workers: Workers, report: ReportProgress = no_report) -> SiteReport:
-    """The report. The same files and seed give the same one, in whatever order the lines stand.
+class SiteRecord(NamedTuple):
+    """What was read: the nodes, the trace in order, a sample of the lines, and which columns the dump has."""
+
+    node_arrays: NodeArrays
+    trace: TraceArrays
+    sample: LineSample
+    columns: frozenset[str]
+
+
+def read_record(asked: ReportRequest, report: ReportProgress = no_report) -> SiteRecord:
+    """Read the dump and the nodes; `report` counts bytes.
 
     Raises:
         BadInput: a file cannot be read, or says too little; the message says what is valid.
     """
-    live_rules(asked.policy, by_priority=True)  # a wrong name is told before minutes of reading
+    live_rules(asked.policy, by_priority=True)  # a wrong name is told before the reading
     node_arrays, site_partitions = read_cluster(asked.nodes)
     source, sample = TraceFile.of(asked.dump), LineSample(asked.seed)
     header = header_of_sacct(source)
     if header is None:
         raise BadInput(f"{asked.dump}: no dump of sacct; valid: {VALID_DUMP}")
-    has_limits = bool({"TimelimitRaw", "Timelimit"} & {*header.columns})
+    total = source.size()
+
+    def see(data: bytes) -> None:
+        sample.see(data)
+        report(sample.letters, max(total, sample.letters))
+
     trace = read_sacct(
-        source, node_arrays, site_partitions, user_estimates=has_limits, recorded=True, on_part=sample.see
-    ).in_order(by_number=True)
-    live = live_rules(asked.policy, by_priority="Priority" in header.columns)
+        source,
+        node_arrays,
+        site_partitions,
+        user_estimates=bool(LIMITS & {*header.columns}),
+        recorded=True,
+        on_part=see,
+    )
+    return SiteRecord(node_arrays, trace.in_order(by_number=True), sample, frozenset(header.columns))
+
+
+def site_report(
+    asked: ReportRequest, record: SiteRecord, workers: Workers, report: ReportProgress = no_report
+) -> SiteReport:
+    """The report. The same files and seed give the same one, in whatever order the lines stand.
+
+    Raises:
+        BadInput: the record says too little; the message says what is valid.
+    """
+    trace = record.trace
+    live = live_rules(asked.policy, by_priority="Priority" in record.columns)
     weeks = weeks_of(trace)
     replayed = _chosen_weeks(asked, trace, weeks)
     windows = [_window(asked, trace, weeks, week) for week in replayed]
-    found = _Trace(len(trace), trace.dropped, trace.partitions)
-    del trace
-    judged, runs = _worked(windows, node_arrays, live, Sample(asked.dump, *_lines(sample)), workers, report)
-    return _report(asked, found, node_arrays, live, has_limits, weeks, replayed, windows, judged, runs)
+    sample = Sample(asked.dump, *_lines(record.sample))
+    judged, runs = _worked(windows, record.node_arrays, live, sample, lambda pieces: workers(work, pieces, report))
+    return _report(asked, record, live, judged, _Replayed(weeks, replayed, windows, runs))
 
 
+LIMITS = {"TimelimitRaw", "Timelimit"}
 VALID_DUMP = "what `sacct -aPX --delimiter=$'\\t' ...` prints, with its header (docs/admins/report.md)"
-
-
-class _Trace(NamedTuple):
-    jobs: int
-    dropped: Mapping[str, int]
-    partitions: Sequence[str]
 
 
 #: Of each week the run as SLURM_ALONE and with each interval.
 _Runs = list[dict[int, WeekRun]]
+
+
+class _Replayed(NamedTuple):
+    """The weeks of the trace, which of them were replayed, each as a window, and the runs of each."""
+
+    weeks: Weeks
+    weeks_replayed: Sequence[int]
+    windows: Sequence[Window]
+    runs: _Runs
 
 
 def _lines(sample: LineSample) -> tuple[str, int, int]:
@@ -179,8 +213,7 @@ def _worked(
     node_arrays: NodeArrays,
     live: LiveRules,
     sample: Sample,
-    workers: Workers,
-    report: ReportProgress,
+    work_on: Callable[[Sequence["Piece | Sample"]], Sequence["WeekRun | Judged"]],
 ) -> tuple[Judged, _Runs]:
     """Do the replays and judge the sample; what takes longest begins first."""
     largest = sorted(range(len(windows)), key=lambda each: -len(windows[each].trace))
@@ -189,7 +222,7 @@ def _worked(
         Piece(week, interval_s, windows[week], node_arrays, live, interval_s in (SLURM_ALONE, INTERVALS_S[0]))
         for week, interval_s in runs
     ]
-    judged, *done = workers(work, [sample, *pieces], report)
+    judged, *done = work_on([sample, *pieces])
     assert isinstance(judged, Judged)  # noqa: S101  for mypy: the first piece is the sample
     found: _Runs = [{} for _ in windows]
     for (week, interval_s), run in zip(runs, done, strict=True):
@@ -205,21 +238,17 @@ def work(piece: Piece | Sample) -> WeekRun | Judged:
 
 def _report(
     asked: ReportRequest,
-    trace: _Trace,
-    node_arrays: NodeArrays,
+    record: SiteRecord,
     live: LiveRules,
-    has_limits: bool,
-    weeks: Weeks,
-    replayed: Sequence[int],
-    windows: Sequence[Window],
     judged: Judged,
-    runs: _Runs,
+    done: "_Replayed",
 ) -> SiteReport:
+    weeks, replayed, windows, runs = done
     if not any(window.measured.any() for window in windows):
         raise BadInput(f"{asked.dump}: no job was submitted in the replayed weeks; valid: another --seed, or --weeks 0")
     first = INTERVALS_S[0]
     waits = _waits(windows, [(run[SLURM_ALONE].wait_s, run[first].wait_s) for run in runs])
-    seed, partitions = asked.seed, trace.partitions
+    seed, partitions, node_arrays = asked.seed, record.trace.partitions, record.node_arrays
     of_partitions = by_group(waits, waits.partition, partitions, seed)
     busiest = int(np.argmax([run[SLURM_ALONE].wait_s.sum() for run in runs]))
     slurm, sns = ([_looked(run[each]) for run in runs] for each in (SLURM_ALONE, first))
@@ -227,11 +256,11 @@ def _report(
     total = node_arrays.total
     return SiteReport(
         asked,
-        trace.jobs,
-        trace.dropped,
+        len(record.trace),
+        record.trace.dropped,
         (len(node_arrays.names), total.cores, total.memory_mb),
         live,
-        has_limits,
+        bool(LIMITS & record.columns),
         weeks,
         replayed,
         replayed_jobs=sum(len(window.trace) for window in windows),
@@ -243,9 +272,7 @@ def _report(
         sizes=by_group(waits, waits.size, SIZES, seed),
         advice=[advise(each, judged.managed.get(each.name)) for each in of_partitions],
         longest=longest(waits, partitions),
-        mean_wait_s={
-            each: float(np.concatenate([run[each].wait_s for run in runs]).mean()) for each in INTERVALS_S
-        },
+        mean_wait_s={each: float(np.concatenate([run[each].wait_s for run in runs]).mean()) for each in INTERVALS_S},
         waiting_h={name: row.tolist() for name, row in zip(partitions, waiting_h, strict=True) if row.any()},
         slurm_idle=_idle(slurm, node_arrays),
         sns_idle=_idle(sns, node_arrays),

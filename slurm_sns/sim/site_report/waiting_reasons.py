@@ -106,9 +106,10 @@ def _free(run: TraceRun, node_arrays: NodeArrays, count: int) -> Integers:
     node = np.asarray(run.place)[job].astype(np.int64)
     node[several] = run.spread[node[several] + offset[several]]
     changes = np.zeros((count + 1, 2, len(node_arrays.names)), np.int64)
+    begin, end = (_instant(each, count)[job] for each in (run.start, run.end))
     for row, amount in ((CORES, cores[job]), (MEMORY, memory[job])):
-        np.add.at(changes, (_instant(run.start, count)[job], row, node), -amount)
-        np.add.at(changes, (_instant(run.end, count)[job], row, node), amount)
+        np.add.at(changes[:, row], (begin, node), -amount)
+        np.add.at(changes[:, row], (end, node), amount)
     return node_arrays.capacity[[CORES, MEMORY]] + np.cumsum(changes[:-1], axis=0)
 
 

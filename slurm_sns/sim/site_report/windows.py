@@ -22,6 +22,10 @@ WEEK_S = 7 * DAY_S
 TAIL_S = DAY_S
 #: When the jobs that waited at the begin are submitted, and the earliest of the week's own: behind those that run.
 AFTER_RUNNING_S = 1
+#: With so many waiting jobs the replay of a job takes about twice as long as with none.
+DEEP_QUEUE = 1000
+#: The fewest weeks from which an interval is drawn.
+FEWEST = 3
 #: A week of which this part is missing at the end of the dump still counts as one.
 MISSING = 0.05
 #: Such a part of the times at each end of a long dump may be wrong without any effect on the weeks.
@@ -30,7 +34,7 @@ OUTLIERS = 0.001
 
 @dataclass(frozen=True)
 class Weeks:
-    """The weeks of a trace by their first seconds; `length_s` is shorter than a week where the trace has no full one."""
+    """The weeks of a trace by their first seconds. `length_s` is another than a week's where there is no full one."""
 
     begins_s: Sequence[int]
     length_s: int
@@ -72,10 +76,6 @@ def work_of(trace: TraceArrays, weeks: Weeks) -> NDArray[np.float64]:
     return jobs * (1 + waited_s / weeks.length_s / DEEP_QUEUE)
 
 
-#: With so many waiting jobs the replay of a job takes about twice as long as with none.
-DEEP_QUEUE = 1000
-
-
 def chosen(work: NDArray[np.float64], most_work: float, count: int | None, seed: int) -> list[int]:
     """Weeks that have jobs, by chance: so many of them, or up to so much work, but always `FEWEST`; in their order."""
     order = [int(week) for week in np.random.default_rng(seed).permutation(len(work)) if work[week] > 0]
@@ -83,10 +83,6 @@ def chosen(work: NDArray[np.float64], most_work: float, count: int | None, seed:
         return sorted(order[:count])
     up_to = np.cumsum(work[order])
     return sorted(order[: max(FEWEST, int(np.count_nonzero(up_to <= most_work)))])
-
-
-#: The fewest weeks from which an interval is drawn.
-FEWEST = 3
 
 
 def cut(trace: TraceArrays, begin_s: int, length_s: int) -> Window:

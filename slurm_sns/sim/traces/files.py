@@ -44,6 +44,13 @@ class TraceFile:
         except OSError as problem:
             raise BadInput(f"{name}: cannot be read ({problem.strerror})") from None
 
+    def size(self) -> int:
+        """How many bytes are stored, compressed or not; 0 where that cannot be told."""
+        try:
+            return Path(self.name).stat().st_size if self.stored is None else len(self.stored)
+        except OSError:
+            return 0
+
     def parts(self) -> Iterator[bytes]:
         """The text in parts of whole lines; the last line ends with a newline too.
 
