@@ -97,13 +97,15 @@ def replay_by_priority(
 ) -> TraceRun:
     """Replay the trace under a portfolio in Slurm's order, as a cluster with queue_order `slurm` has it.
 
-    Jobs are taken by the trace's priorities, and projects are ignored. A job that has waited longer than `age_limit_s`
-    stays at its place; capacity is withheld for it there, as far as the rules reserve places.
+    Jobs are taken by the trace's priorities, without them by their submits, and projects are ignored. A job that has
+    waited longer than `age_limit_s` stays at its place; capacity is withheld for it there, as far as the rules reserve
+    places.
     """
     of_one_project = replace(trace, project=np.zeros(len(trace), np.int32), projects=("",))
     cluster = cluster_of(node_arrays, of_one_project, rules, {})
     old = np.array([NEVER if age_limit_s is None else age_limit_s, 0], np.int64)
-    priorities = Priorities(trace.priority.astype(np.int64), old)
+    priority = trace.priority if len(trace.priority) else np.zeros(len(trace), np.int64)
+    priorities = Priorities(priority.astype(np.int64), old)
     return to_the_end(
         trace,
         cluster,

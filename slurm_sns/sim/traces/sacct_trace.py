@@ -25,6 +25,7 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.trace import Column, Flags, Integers, TraceArrays, arrivals
 from slurm_sns.sim.traces.columns import LARGEST, NotPlain, plain_table
 from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.plain_texts import plain_moments_s, plain_numbers
 from slurm_sns.sim.traces.site_partitions import EVERYWHERE, Nowhere, SitePartitions
 from slurm_sns.sim.traces.trace_builder import RecordBuilder
 
@@ -47,6 +48,8 @@ NEEDS = (
 READ = {column for group in NEEDS for column in group}
 READ |= {"Start", "Partition", "Constraints", "Account", "Priority", *_LIMITS}
 
+#: Where most texts have the plainest form, these are read at once.
+_PLAIN = {sacct.moment_s: plain_moments_s, sacct.job_number: plain_numbers}
 #: The states as numbers.
 _ENDED, _CANCELLED, _NOT_ENDED = range(3)
 #: The set of nodes of a job that has none here.
@@ -312,7 +315,10 @@ class _Part:
         """The column as numbers."""
         if (column, read) not in self._numbers:
             codes, different = self.factorized(column)
-            self._numbers[column, read] = np.array([_number(text, read) for text in different], np.float64)[codes]
+            numbers = _PLAIN[read](different) if read in _PLAIN else np.full(len(different), np.nan)
+            for at in np.flatnonzero(np.isnan(numbers)).tolist():
+                numbers[at] = _number(different[at], read)
+            self._numbers[column, read] = numbers[codes]
         return self._numbers[column, read]
 
     def first_of(self, columns: Sequence[str], read: Callable[[str], float]) -> Column:
