@@ -5,6 +5,7 @@ from typing import NotRequired
 from typing_extensions import TypedDict
 
 from slurm_sns.scheduler.answers.answer_types import ProgramSummary
+from slurm_sns.sim.site_report.report_types import AccountingReport
 
 
 class PolicyLine(TypedDict):
@@ -487,11 +488,13 @@ class ReportJson(TypedDict):
     """`sns report --json`."""
 
     about: str
-    """What is reported on: `looks` or `store`; the field of the same name has it."""
+    """What is reported on: `accounting`, `looks` or `store`; the field of the same name has it."""
     title: str
     """The title of the page."""
     summary: list[str]
     """The sentences at its top."""
+    accounting: NotRequired[AccountingReport]
+    """What slurm_sns would gain, from a dump of sacct."""
     looks: NotRequired[LooksReport]
     """The looks of `sns observe`."""
     store: NotRequired[StoreReport]

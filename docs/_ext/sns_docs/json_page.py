@@ -34,6 +34,7 @@ from slurm_sns.scheduler.answers import answer_types
 from slurm_sns.scheduler.answers.answer_types import ExplainAnswer, ProgramSummary, QueueRow, StatusAnswer
 from slurm_sns.sim.results import summary_types
 from slurm_sns.sim.results.summary_types import SimulationSummary
+from slurm_sns.sim.site_report import report_types
 from sns_docs.markdown import code, escaped, table
 
 #: What each command prints with --json.
@@ -66,7 +67,7 @@ OPEN = "sns simulate"
 KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "null": "null"}
 
 #: The modules of the types, each after those whose types it extends.
-MODULES = (answer_types, shown_types, node_types, summary_types, json_types)
+MODULES = (answer_types, shown_types, node_types, summary_types, report_types, json_types)
 
 _Schema = Mapping[str, Any]
 

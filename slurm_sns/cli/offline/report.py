@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from slurm_sns.cli.json_types import ReportJson
     from slurm_sns.cli.offline.report_of_dump import DumpOptions
     from slurm_sns.report.document import ReportPage
-    from slurm_sns.sim.site_report.report_types import SiteReportJson
 
 #: What can be reported on, for messages.
 VALID = (
@@ -45,7 +44,7 @@ class MadeReport(NamedTuple):
     """A report, as a page and as JSON."""
 
     page: "ReportPage"
-    values: "ReportJson | SiteReportJson"
+    values: "ReportJson"
 
 
 def report(

@@ -11,8 +11,8 @@ from slurm_sns.cli.termination import terminated_as_interrupted
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
+    from slurm_sns.cli.json_types import ReportJson
     from slurm_sns.report.document import ReportPage
-    from slurm_sns.sim.site_report.report_types import SiteReportJson
 
 
 class DumpOptions(TypedDict, total=False):
@@ -27,7 +27,7 @@ class DumpOptions(TypedDict, total=False):
     jobs: int
 
 
-def report_of_dump(dump: str, options: DumpOptions) -> "tuple[ReportPage, SiteReportJson]":
+def report_of_dump(dump: str, options: DumpOptions) -> "tuple[ReportPage, ReportJson]":
     """The report on the dump of this name, `-` for standard input.
 
     Raises:
@@ -40,7 +40,7 @@ def report_of_dump(dump: str, options: DumpOptions) -> "tuple[ReportPage, SiteRe
     from slurm_sns.sim.pages.running import WorkerProcesses
     from slurm_sns.sim.site_report.page import page_of
     from slurm_sns.sim.site_report.replays import MAX_JOBS
-    from slurm_sns.sim.site_report.report_types import values_of
+    from slurm_sns.sim.site_report.report_values import values_of
     from slurm_sns.sim.site_report.site_report import ReportRequest, read_record, site_report
     from slurm_sns.sim.traces.files import TraceFile
 
@@ -59,4 +59,11 @@ def report_of_dump(dump: str, options: DumpOptions) -> "tuple[ReportPage, SiteRe
             record = read_record(asked, report)
         with progress_bar("replaying") as report:
             found = site_report(asked, record, WorkerProcesses(options.get("jobs", 2)), report)
-    return page_of(found), values_of(found)
+    page = page_of(found)
+    values: ReportJson = {
+        "about": "accounting",
+        "title": page.title,
+        "summary": list(page.summary),
+        "accounting": values_of(found),
+    }
+    return page, values

@@ -1,0 +1,135 @@
+"""`sns report` of a site's accounting, as an admin runs it: the page, its JSON, and what bad dumps cost."""
+
+import json
+import random
+import sys
+
+import pytest
+from json_output import read
+
+from slurm_sns.cli import main
+
+CONF = "NodeName=n[1-2] CPUs=4 RealMemory=16384\nPartitionName=main Nodes=ALL\nPartitionName=one Nodes=n1\n"
+COLUMNS = "JobID|User|Partition|State|Submit|Start|ElapsedRaw|TimelimitRaw|NNodes|AllocCPUS|ReqMem|Priority|SubmitLine"
+DAYS = 25
+
+
+def jobs(days: int = DAYS) -> list[str]:
+    """Each hour three jobs: two that take half a node with most of its memory, and a small one."""
+    lines = []
+    for hour in range(24 * days):
+        day, clock = 1 + hour // 24, f"{hour % 24:02}"
+        for at, (partition, cores, memory) in enumerate((("main", 2, "12G"), ("one", 2, "12G"), ("main", 1, "1G"))):
+            moments = [f"2026-10-{day:02}T{clock}:{minute:02}:00" for minute in (at, 10 + at)]
+            asked = f"{900 + 60 * at}|60|1|{cores}|{memory}|{100 - at}|sbatch -n {cores} job.sh"
+            lines.append(f"{len(lines)}|u{hour % 3}|{partition}|COMPLETED|{moments[0]}|{moments[1]}|{asked}\n")
+    return lines
+
+
+DUMP = COLUMNS + "\n" + "".join(jobs())
+
+
+@pytest.fixture
+def sns(tmp_path, monkeypatch, capsys):
+    (tmp_path / "slurm.conf").write_text(CONF)
+    monkeypatch.chdir(tmp_path)
+
+    def run(text: str | bytes, *words: str) -> tuple[int, str, str]:
+        (tmp_path / "dump").write_bytes(text if isinstance(text, bytes) else text.encode())
+        options = () if "--nodes" in words else ("--slurm-conf", "slurm.conf")
+        monkeypatch.setattr(sys, "argv", ["sns", "report", "dump", *options, "--jobs", "1", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (ended.value.code or 0, *capsys.readouterr())
+
+    return run
+
+
+@pytest.mark.long
+def test_the_json_is_as_documented_and_measures_whole_weeks(sns):
+    code, out, error = sns(DUMP, "--json")
+    assert (code, error) == (0, "")
+    found = read("sns report", out)["accounting"]
+    assert (found["jobs"], found["weeks"], found["weeks_there"]) == (72 * DAYS, 3, 3)
+    assert found["overall"]["jobs"] == 3 * 7 * 72
+    assert found["overall"]["recorded"]["mean_s"] == 600
+    assert [each["name"] for each in found["partitions"]] == ["main", "one"]
+    assert sum(each["jobs"] for each in found["partitions"]) == found["overall"]["jobs"]
+    assert found["lines"] == found["lines_judged"] == 72 * DAYS
+    for each in found["partitions"]:
+        low, high = each["difference_95"]
+        assert low <= each["difference_s"] <= high
+
+
+@pytest.mark.long
+def test_lines_in_another_order_give_the_same_page(sns):
+    lines = jobs()
+    random.Random(1).shuffle(lines)
+    first = sns(DUMP)
+    assert first[0] == 0
+    assert sns(COLUMNS + "\n" + "".join(lines)) == first
+
+
+@pytest.mark.long
+def test_the_page_says_what_was_left_out_and_too_few_weeks_advise_nothing(sns):
+    garbage = [f"{each}|{each}\n" for each in range(30)] + ["\x01\x02 \xff|||\n"] * 3
+    few = jobs(days=9)
+    code, out, error = sns(COLUMNS + "\n" + "".join(few[:100] + garbage + few[100:]))
+    assert (code, error) == (0, "")
+    assert "line with another number of fields than the header" in out
+    assert " 33" in out
+    assert "at least 3 weeks" in " ".join(out.split())
+    assert "Let it manage" not in out
+    assert "no interval" in out
+
+
+@pytest.mark.long
+def test_html_is_written_and_partitions_are_measured_alone(sns, tmp_path):
+    hostile = DUMP.replace("|one|", "|<script>|")
+    (tmp_path / "slurm.conf").write_text(CONF.replace("=one", "=<script>"))
+    code, out, error = sns(hostile, "--partition", "<script>", "--out", "page.html", "--json", "--weeks", "1")
+    assert (code, error) == (0, "")
+    found = json.loads(out)["accounting"]
+    assert [each["name"] for each in found["partitions"]] == ["<script>"]
+    assert (found["weeks"], found["overall"]["jobs"]) == (1, 7 * 24)
+    assert "<script>" not in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "says"),
+    [
+        ("", (), "empty"),
+        ("\0\1", (), "binary"),
+        ("hello\n", (), "no dump of sacct; valid"),
+        ("".join(jobs(1)), (), "line 1 names no JobID"),
+        (COLUMNS + "\n", (), "no job can run"),
+        (COLUMNS.replace("|", "#") + "\n", (), "no dump of sacct; valid"),
+        (COLUMNS.replace("Start", "Begin") + "\n" + "".join(jobs(1)), (), "sacct was not asked for Start"),
+        (COLUMNS.replace("Partition", "P") + "\n" + "".join(jobs(1)), (), "sacct was not asked for Partition"),
+        (DUMP[:30], (), "sacct was not asked for"),
+        (DUMP, ("--policy", "sns"), "valid: max-jobs, "),
+        (DUMP, ("--partition", "gone"), "valid: main, one"),
+        (DUMP, ("--config", "sns.yaml"), "one thing is reported on"),
+        (DUMP, ("--nodes", "gone"), "cannot be read"),
+    ],
+)
+def test_a_bad_dump_is_one_line_of_error(text, words, says, sns):
+    code, out, error = sns(text, *words)
+    assert (code, out) == (2, "")
+    assert says in error
+    assert error.count("\n") == 1
+
+
+def test_a_dump_needs_the_nodes_and_its_options_go_with_no_looks(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for words, says in (
+        (["dump"], "either --nodes FILE or --slurm-conf FILE"),
+        (["gone"], "gone: cannot be read"),
+        (["--config", "sns.yaml", "--weeks", "1"], "--weeks goes with a dump"),
+        ([str(tmp_path)], "a directory without looks.jsonl"),
+    ):
+        (tmp_path / "dump").write_text(DUMP)
+        monkeypatch.setattr(sys, "argv", ["sns", "report", *words])
+        with pytest.raises(SystemExit):
+            main()
+        assert says in capsys.readouterr().err
