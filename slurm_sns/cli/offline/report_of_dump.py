@@ -8,7 +8,6 @@ from slurm_sns.cli.installations import SIMULATE, needs
 from slurm_sns.cli.offline.simulate import file_of_nodes
 from slurm_sns.cli.progress_bar import progress_bar
 from slurm_sns.cli.termination import terminated_as_interrupted
-from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
     from slurm_sns.cli.json_types import ReportJson
@@ -35,8 +34,6 @@ def report_of_dump(dump: str, options: DumpOptions) -> "tuple[ReportPage, Report
         SnsError: the part `simulate` is not installed.
     """
     needs("sns report of a dump", SIMULATE)
-    if Path(dump).is_dir():
-        raise BadInput(f"{dump}: a directory without looks.jsonl; valid: that of `sns observe`, or a dump of sacct")
     from slurm_sns.sim.pages.running import WorkerProcesses
     from slurm_sns.sim.site_report.page import page_of
     from slurm_sns.sim.site_report.replays import MAX_JOBS

@@ -20,7 +20,7 @@ OUTSIDE = 0.05
 Floats = NDArray[np.float64]
 
 
-class Interval(NamedTuple):
+class RatioInterval(NamedTuple):
     """The ends of a 95 % interval."""
 
     low: float
@@ -37,7 +37,7 @@ class Interval(NamedTuple):
         return self.low > 0
 
 
-def ratio_interval(above: Floats, below: Floats, seed: int) -> Interval | None:
+def ratio_interval(above: Floats, below: Floats, seed: int) -> RatioInterval | None:
     """The interval of sum(above) / sum(below), both by week; None for fewer than `FEWEST` weeks with any `below`."""
     there = below > 0
     above, below = above[there], below[there]
@@ -48,4 +48,4 @@ def ratio_interval(above: Floats, below: Floats, seed: int) -> Interval | None:
     ratios = above[drawn].sum(axis=1) / below[drawn].sum(axis=1)
     outside = stats.norm.cdf(np.sqrt(weeks / (weeks - 1)) * stats.t.ppf(OUTSIDE / 2, weeks - 1))
     low, high = np.quantile(ratios, [outside, 1 - outside])
-    return Interval(float(low), float(high))
+    return RatioInterval(float(low), float(high))

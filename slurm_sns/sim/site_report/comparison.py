@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.sim.site_report.bootstrap import Interval, ratio_interval
+from slurm_sns.sim.site_report.bootstrap import RatioInterval, ratio_interval
 from slurm_sns.sim.trace import Flags, Integers, Kind
 
 #: A start that is later or earlier by more than this is one that its owner notices.
@@ -45,7 +45,7 @@ class Compared(NamedTuple):
     slurm: tuple[float, float]
     sns: tuple[float, float]
     difference_s: float
-    interval: Interval | None
+    interval: RatioInterval | None
     earlier: float
     later: float
 

@@ -16,7 +16,7 @@ from slurm_sns.policies.registry import specification
 from slurm_sns.sim.replay.trace_replay import replay, replay_as_slurm, replay_by_priority
 from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.site_report.waiting_reasons import Instants, look
-from slurm_sns.sim.site_report.windows import Window
+from slurm_sns.sim.site_report.windows import WeekWindow
 from slurm_sns.sim.trace import Integers
 
 #: The policy that `sns draft` takes where nodes have no cache ways or bandwidth.
@@ -59,7 +59,7 @@ class Piece(NamedTuple):
 
     week: int
     interval_s: int
-    window: Window
+    window: WeekWindow
     node_arrays: NodeArrays
     live: LiveRules
     #: Whether the instants of the run are looked at.

@@ -25,7 +25,7 @@ from slurm_sns.sim.site_report.comparison import (
 from slurm_sns.sim.site_report.judged_sample import Judged, LineSample, judge_sample
 from slurm_sns.sim.site_report.replays import MAX_JOBS, SLURM_ALONE, LiveRules, Piece, WeekRun, live_rules, run_piece
 from slurm_sns.sim.site_report.waiting_reasons import Instants
-from slurm_sns.sim.site_report.windows import Weeks, Window, chosen, cut, weeks_of, work_of
+from slurm_sns.sim.site_report.windows import Weeks, WeekWindow, chosen, cut, weeks_of, work_of
 from slurm_sns.sim.trace import TraceArrays, no_job_left
 from slurm_sns.sim.traces.cluster_nodes import read_cluster
 from slurm_sns.sim.traces.files import TraceFile
@@ -176,7 +176,7 @@ class _Replayed(NamedTuple):
 
     weeks: Weeks
     weeks_replayed: Sequence[int]
-    windows: Sequence[Window]
+    windows: Sequence[WeekWindow]
     runs: _Runs
 
 
@@ -194,14 +194,14 @@ def _chosen_weeks(asked: ReportRequest, trace: TraceArrays, weeks: Weeks) -> lis
     return found
 
 
-def _window(asked: ReportRequest, trace: TraceArrays, weeks: Weeks, week: int) -> Window:
+def _window(asked: ReportRequest, trace: TraceArrays, weeks: Weeks, week: int) -> WeekWindow:
     window = cut(trace, weeks.begins_s[week], weeks.length_s)
     if not asked.partitions:
         return window
     if unknown := sorted({*asked.partitions} - {*trace.partitions}):
         raise BadInput(f"--partition {unknown[0][:40]}: no job of it in the dump; valid: {', '.join(trace.partitions)}")
     places = [trace.partitions.index(each) for each in asked.partitions]
-    return Window(
+    return WeekWindow(
         window.trace,
         window.measured & np.isin(window.trace.partition, places),
         *(window.length_s, window.recorded_wait_s, window.running, window.waiting),
@@ -209,7 +209,7 @@ def _window(asked: ReportRequest, trace: TraceArrays, weeks: Weeks, week: int) -
 
 
 def _worked(
-    windows: Sequence[Window],
+    windows: Sequence[WeekWindow],
     node_arrays: NodeArrays,
     live: LiveRules,
     sample: Sample,
@@ -286,7 +286,7 @@ def _looked(run: WeekRun) -> Instants:
     return run.instants
 
 
-def _waits(windows: Sequence[Window], runs: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> Waits:
+def _waits(windows: Sequence[WeekWindow], runs: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> Waits:
     """The measured jobs of all windows."""
 
     def all_of(columns: Sequence[NDArray[np.integer]]) -> NDArray[np.int64]:

@@ -41,7 +41,7 @@ class Weeks:
 
 
 @dataclass(frozen=True)
-class Window:
+class WeekWindow:
     """The jobs of one week's replay, in seconds since its begin, and which of them are measured.
 
     `recorded_wait_s` is that of each job. `running` and `waiting` say how many jobs were there at the begin.
@@ -85,7 +85,7 @@ def chosen(work: NDArray[np.float64], most_work: float, count: int | None, seed:
     return sorted(order[: max(FEWEST, int(np.count_nonzero(up_to <= most_work)))])
 
 
-def cut(trace: TraceArrays, begin_s: int, length_s: int) -> Window:
+def cut(trace: TraceArrays, begin_s: int, length_s: int) -> WeekWindow:
     """The window of a trace that is in order, with what ran and what waited at its begin."""
     end_s = begin_s + length_s
     start, ends = trace.recorded_start, trace.recorded_start + trace.run
@@ -111,7 +111,7 @@ def cut(trace: TraceArrays, begin_s: int, length_s: int) -> Window:
     measured[len(running) + len(waiting) : len(rows) - len(tail)] = True
     window = replace(found, submit=submit, run=run, limit=limit, priority=priority)
     recorded_wait_s = found.recorded_start - found.submit
-    return Window(_with_own_kinds(window), measured, length_s, recorded_wait_s, len(running), len(waiting))
+    return WeekWindow(_with_own_kinds(window), measured, length_s, recorded_wait_s, len(running), len(waiting))
 
 
 def _with_own_kinds(trace: TraceArrays) -> TraceArrays:

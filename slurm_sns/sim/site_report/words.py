@@ -1,6 +1,6 @@
 """How the report writes times, differences and parts: short, with a unit that suits their size."""
 
-from slurm_sns.sim.site_report.bootstrap import Interval
+from slurm_sns.sim.site_report.bootstrap import RatioInterval
 
 #: A unit is used from twice its length on, so that numbers have two digits.
 _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -14,7 +14,7 @@ def span(seconds: float) -> str:
     return f"{_number(seconds / length_s)} {unit}"
 
 
-def difference(seconds: float, interval: Interval | None) -> str:
+def difference(seconds: float, interval: RatioInterval | None) -> str:
     """A difference with its interval in one unit: `-12 min [-20, -4.1]`; without one, `-12 min [no interval]`."""
     length_s, unit = _unit(max(abs(each) for each in (seconds, *(interval or ()))))
     text = f"{_number(seconds / length_s, sign=True)} {unit}"

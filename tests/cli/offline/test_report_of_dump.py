@@ -126,7 +126,7 @@ def test_a_dump_needs_the_nodes_and_its_options_go_with_no_looks(tmp_path, monke
         (["dump"], "either --nodes FILE or --slurm-conf FILE"),
         (["gone"], "gone: cannot be read"),
         (["--config", "sns.yaml", "--weeks", "1"], "--weeks goes with a dump"),
-        ([str(tmp_path)], "a directory without looks.jsonl"),
+        ([str(tmp_path)], "there is no looks.jsonl in this directory"),
     ):
         (tmp_path / "dump").write_text(DUMP)
         monkeypatch.setattr(sys, "argv", ["sns", "report", *words])

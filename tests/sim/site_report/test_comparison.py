@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from slurm_sns.sim.site_report.advice import advise, longest_interval
-from slurm_sns.sim.site_report.bootstrap import Interval, ratio_interval
+from slurm_sns.sim.site_report.bootstrap import RatioInterval, ratio_interval
 from slurm_sns.sim.site_report.comparison import Compared, Waits, by_group, compared, longest, size_of
 from slurm_sns.sim.site_report.words import difference, part, span
 
@@ -78,14 +78,14 @@ def group(recorded_s=1000.0, slurm_s=1000.0, interval=None) -> Compared:
 @pytest.mark.parametrize(
     ("found", "managed", "verdict"),
     [
-        (group(interval=Interval(-9, -1)), None, "manage"),
-        (group(interval=Interval(1, 9)), 1.0, "do not manage"),
-        (group(interval=Interval(-9, 1)), 1.0, "cannot tell"),
-        (group(interval=Interval(-9, 0)), 1.0, "cannot tell"),
+        (group(interval=RatioInterval(-9, -1)), None, "manage"),
+        (group(interval=RatioInterval(1, 9)), 1.0, "do not manage"),
+        (group(interval=RatioInterval(-9, 1)), 1.0, "cannot tell"),
+        (group(interval=RatioInterval(-9, 0)), 1.0, "cannot tell"),
         (group(interval=None), 1.0, "cannot tell"),
-        (group(interval=Interval(-9, -1)), 0.3, "do not manage"),
-        (group(interval=Interval(-9, -1), slurm_s=3000), 1.0, "cannot tell"),
-        (group(interval=Interval(-9, -1), recorded_s=20, slurm_s=30), 1.0, "nothing to gain"),
+        (group(interval=RatioInterval(-9, -1)), 0.3, "do not manage"),
+        (group(interval=RatioInterval(-9, -1), slurm_s=3000), 1.0, "cannot tell"),
+        (group(interval=RatioInterval(-9, -1), recorded_s=20, slurm_s=30), 1.0, "nothing to gain"),
     ],
 )
 def test_a_partition_is_advised_only_where_the_interval_and_the_record_bear_it(found, managed, verdict):
@@ -100,6 +100,6 @@ def test_the_longest_interval_that_costs_no_more_than_a_hundredth():
 
 def test_times_are_written_with_a_unit_that_suits_them():
     assert [span(each) for each in (0, 45, 150, 18_000, 400_000)] == ["0 s", "45 s", "2.5 min", "5 h", "4.6 d"]
-    assert difference(-720, Interval(-1200, -246)) == "-12 min [-20, -4.1]"
+    assert difference(-720, RatioInterval(-1200, -246)) == "-12 min [-20, -4.1]"
     assert difference(0, None) == "0 s [no interval]"
     assert (part(0.123), part(0.004), part(0)) == ("12 %", "0.4 %", "0 %")
