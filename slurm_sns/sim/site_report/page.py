@@ -45,12 +45,16 @@ def page_of(report: SiteReport) -> ReportPage:
 
 
 def _summary(report: SiteReport) -> Iterator[str]:
-    overall, many = report.overall, len(report.replayed)
+    overall = report.overall
+    brackets = (
+        f"There is no 95 % interval: that needs {FEWEST} weeks."
+        if overall.interval is None
+        else "In brackets is the 95 % interval."
+    )
     yield (
-        f"In a simulation of {count(many, _window_word(report))} of your accounting, a job waits "
-        f"{span(overall.sns[0])} on "
-        f"average under {SNS}, and {span(overall.slurm[0])} under {SLURM}: "
-        f"{difference(overall.difference_s, overall.interval)}, with the 95 % interval in brackets."
+        f"In a simulation of {_replayed(report)} of your accounting, a job waits {span(overall.sns[0])} on average "
+        f"under {SNS}, and {span(overall.slurm[0])} under {SLURM}: "
+        f"{difference(overall.difference_s, overall.interval)}. {brackets}"
     )
     by_verdict: dict[str, list[str]] = {}
     for each in report.advice:
@@ -83,8 +87,10 @@ def _does_not_help(report: SiteReport) -> Iterator[str]:
         )
 
 
-def _window_word(report: SiteReport) -> str:
-    return "week" if report.weeks.length_s == WEEK_S else "stretch"
+def _replayed(report: SiteReport) -> str:
+    """What was replayed: `3 weeks`, or `6.4 h` of a dump that has no full week."""
+    is_weeks = report.weeks.length_s == WEEK_S
+    return count(len(report.replayed), "week") if is_weeks else span(report.weeks.length_s)
 
 
 # --- advice
@@ -92,18 +98,17 @@ def _window_word(report: SiteReport) -> str:
 
 def _advice(report: SiteReport) -> ReportSection:
     rows = [(name(each.partition), each.verdict, each.why) for each in report.advice[:MOST_ROWS]]
-    waits = report.mean_wait_s
+    by_interval = ", ".join(f"{each} s: {span(report.mean_wait_s[each])}" for each in INTERVALS_S)
     sentences = [
         (
             "A partition is advised only where the 95 % interval of the difference lies on one side of 0, and where "
-            "the "
-            "simulated Slurm waits about as long as the record says."
+            "the simulated Slurm waits about as long as the record says."
         ),
         (
-            f"Policy: {report.asked.policy}, which needs no profiles of programs. Interval between two cycles: "
-            f"{report.interval_s} s. That is the longest of {listed([str(each) for each in INTERVALS_S])} s that "
-            "costs at "
-            f"most {part(DEARER)} of mean wait: {', '.join(f'{each} s: {span(waits[each])}' for each in INTERVALS_S)}."
+            f"If you let it manage a partition: policy {report.asked.policy}, which needs no profiles of programs, and "
+            f"{report.interval_s} s between two cycles. That is the longest of "
+            f"{listed([str(each) for each in INTERVALS_S])} s that costs at most "
+            f"{part(DEARER)} of mean wait: {by_interval}."
         ),
     ]
     return ReportSection("Advice", sentences, [ReportTable(("partition", "advice", "why"), rows)])
@@ -166,7 +171,7 @@ def _queue(report: SiteReport) -> ReportChart:
         [ChartPoint((at + 1) * STEP_S / DAY_S, float(jobs)) for at, jobs in enumerate(waiting)]
         for waiting in report.queue
     )
-    title = f"Waiting jobs in the {_window_word(report)} with the most waiting, that from day {_first_day(report)} on"
+    title = f"Waiting jobs in the time with the most waiting: from day {_first_day(report)} of the dump on"
     return ReportChart(title, "lines", {SLURM: slurm, SNS: sns}, ("days", "jobs"))
 
 
@@ -223,6 +228,8 @@ def _why(report: SiteReport) -> ReportSection:
 
 def _stranded(report: SiteReport) -> ReportSection:
     slurm, sns = report.slurm_idle, report.sns_idle
+    if not any((*slurm.idle, *sns.idle)):
+        return ReportSection("Stranded cores and memory", ["Nothing stood idle while a job waited, or no job waited."])
     rows = [
         (what, *(part(getattr(each, kind)[at]) for each in (slurm, sns) for kind in ("idle", "stranded")))
         for at, what in enumerate(("cores", "memory"))
@@ -339,7 +346,8 @@ def _basis(report: SiteReport) -> ReportSection:
         ),
     ]
     if many < FEWEST:
-        sentences.append(f"An interval needs at least {FEWEST} weeks. Print a dump of more weeks (-S now-60days).")
+        valid = "a dump of more weeks (-S now-60days)" if weeks < FEWEST else "a larger --weeks"
+        sentences.append(f"An interval needs at least {FEWEST} weeks: give it {valid}.")
     rows = [(reason, f"{jobs:,}") for reason, jobs in report.dropped.items()]
     tables = []
     if rows:

@@ -15,11 +15,11 @@ def span(seconds: float) -> str:
 
 
 def difference(seconds: float, interval: RatioInterval | None) -> str:
-    """A difference with its interval in one unit: `-12 min [-20, -4.1]`; without one, `-12 min [no interval]`."""
+    """A difference with its interval in one unit: `-12 min [-20, -4.1]`; without one, `-12 min`."""
     length_s, unit = _unit(max(abs(each) for each in (seconds, *(interval or ()))))
     text = f"{_number(seconds / length_s, sign=True)} {unit}"
     if interval is None:
-        return f"{text} [no interval]"
+        return text
     return f"{text} [{_number(interval.low / length_s, sign=True)}, {_number(interval.high / length_s, sign=True)}]"
 
 

@@ -101,5 +101,5 @@ def test_the_longest_interval_that_costs_no_more_than_a_hundredth():
 def test_times_are_written_with_a_unit_that_suits_them():
     assert [span(each) for each in (0, 45, 150, 18_000, 400_000)] == ["0 s", "45 s", "2.5 min", "5 h", "4.6 d"]
     assert difference(-720, RatioInterval(-1200, -246)) == "-12 min [-20, -4.1]"
-    assert difference(0, None) == "0 s [no interval]"
+    assert difference(0, None) == "0 s"
     assert (part(0.123), part(0.004), part(0)) == ("12 %", "0.4 %", "0 %")
