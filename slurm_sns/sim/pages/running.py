@@ -9,6 +9,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -47,7 +48,11 @@ class WorkerProcesses:
     def __call__(
         self, function: Callable[[Item], Result], pieces: Sequence[Item], report: ReportProgress = no_report
     ) -> list[Result]:
-        """The results in the order of the pieces."""
+        """The results in the order of the pieces.
+
+        Raises:
+            SnsError: a process was killed.
+        """
         report(0, len(pieces))
         if self.count == 1:
             results = []
@@ -63,6 +68,10 @@ class WorkerProcesses:
                 for done, future in enumerate(as_completed(futures), start=1):
                     future.result()
                     report(done, len(pieces))
+            except BrokenProcessPool:
+                raise SnsError(
+                    f"one of {self.count} processes was killed; is memory short? valid: fewer of them"
+                ) from None
             except BaseException:  # also an interrupt: pieces that have not begun are cancelled
                 executor.shutdown(wait=False, cancel_futures=True)
                 raise

@@ -1,12 +1,21 @@
 """Workers, and results that are kept."""
 
+import os
 from dataclasses import replace
 
+import pytest
+
+from slurm_sns.errors import SnsError
 from slurm_sns.sim.pages.running import Options, WorkerProcesses
 
 
 def test_work_on_several_processes_comes_back_in_order():
     assert WorkerProcesses(2)(abs, [-3, -2, 1]) == [3, 2, 1]
+
+
+def test_a_killed_process_is_one_line_of_error():
+    with pytest.raises(SnsError, match="one of 2 processes was killed"):
+        WorkerProcesses(2)(os._exit, [1])
 
 
 def test_results_are_kept_and_only_what_is_missing_is_done_again(tmp_path):
