@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from slurm_sns.coverage.judged import MANAGED, NEVER_SHOWN
+from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.report.document import ChartPoint, ReportChart, ReportPage, ReportSection, ReportTable
-from slurm_sns.sim.site_report.advice import DEARER, NEAR_FACTOR, is_near
+from slurm_sns.sim.site_report.advice import DEARER, NEAR_FACTOR, NEAR_S, is_near
 from slurm_sns.sim.site_report.comparison import NOTICED_S, Compared
 from slurm_sns.sim.site_report.judged_sample import left_to_slurm
 from slurm_sns.sim.site_report.site_report import INTERVALS_S, SiteReport
-from slurm_sns.sim.site_report.waiting_reasons import STEP_S
 from slurm_sns.sim.site_report.windows import DAY_S, FEWEST, WEEK_S
 from slurm_sns.sim.site_report.words import count, difference, listed, name, part, span
 
@@ -27,8 +27,7 @@ REASON_COLUMNS = ("room: others first", "memory", "cores", "both")
 #: What the simulation leaves out, and so what a difference between recorded and simulated waits may come from.
 NOT_SIMULATED = (
     "Neither simulation knows reservations, limits of users, accounts and QOS, dependencies and begin times, "
-    "preemption, "
-    "nodes that were down, or priorities that change while a job waits."
+    "preemption, nodes that were down, or priorities that change while a job waits."
 )
 
 
@@ -121,8 +120,7 @@ def _gain(report: SiteReport) -> ReportSection:
     partitions = _most_jobs(report.partitions)
     note = (
         "Mean wait, and in brackets the 95th percentile: 5 % of the jobs wait longer. The difference is that of the "
-        "two "
-        "simulated means, with its 95 % interval."
+        "two simulated means, with its 95 % interval."
     )
     columns = ("jobs", "recorded", SLURM, SNS, "difference", "earlier", "later")
     tables = [
@@ -168,7 +166,7 @@ def _bars(title: str, along: str, groups: Sequence[Compared]) -> ReportChart:
 
 def _queue(report: SiteReport) -> ReportChart:
     slurm, sns = (
-        [ChartPoint((at + 1) * STEP_S / DAY_S, float(jobs)) for at, jobs in enumerate(waiting)]
+        [ChartPoint((at + 1) * report.step_s / DAY_S, float(jobs)) for at, jobs in enumerate(waiting)]
         for waiting in report.queue
     )
     title = f"Waiting jobs in the time with the most waiting: from day {_first_day(report)} of the dump on"
@@ -211,9 +209,8 @@ def _why(report: SiteReport) -> ReportSection:
     ]
     sentences = [
         (
-            f"Under {SLURM}, simulated, the state of every node was looked at each {span(STEP_S)}. Each waiting job "
-            "counts "
-            "with its time of waiting, by the reason that kept it:"
+            f"Under {SLURM}, simulated, the state of every node was looked at each {span(report.step_s)}. Each waiting "
+            "job counts with its time of waiting, by the reason that kept it:"
         ),
         *(f"{column}: {why}." for column, why in zip(REASON_COLUMNS, WHY, strict=True)),
         (
@@ -289,13 +286,14 @@ def _left_alone(report: SiteReport) -> ReportSection:
 def _trust(report: SiteReport) -> ReportSection:
     overall = report.overall
     far = [name(each.name) for each in report.partitions if not is_near(each.recorded[0], each.slurm[0])]
-    near = "They are near each other." if is_near(overall.recorded[0], overall.slurm[0]) else "They are far apart."
+    near = "They are" if is_near(overall.recorded[0], overall.slurm[0]) else "They are not"
     sentences = [
         (
             f"The check of the simulation: the recorded mean wait is {span(overall.recorded[0])}, that of the "
-            "simulated "
-            f"Slurm {span(overall.slurm[0])}. {near}"
+            f"simulated Slurm {span(overall.slurm[0])}. {near} within a factor of {NEAR_FACTOR:g}, or {span(NEAR_S)}, "
+            "of each other."
         ),
+        _scheduling(report.live.slurm),
         NOT_SIMULATED,
         "Recorded waits have all that in them, also the time in which a job waited for another one.",
     ]
@@ -305,7 +303,7 @@ def _trust(report: SiteReport) -> ReportSection:
         )
     if not report.has_limits:
         sentences.append("The dump has no TimelimitRaw: the simulated Slurm knows how long each job will run.")
-    elif report.live.by_priority:
+    if report.live.by_priority:
         sentences.append("Both simulations take the jobs by the Priority that the dump has, which is the last one.")
     if not report.live.by_priority:
         sentences.append(
@@ -318,6 +316,16 @@ def _trust(report: SiteReport) -> ReportSection:
             "a cluster that limit is by user."
         )
     return ReportSection("How far to trust it", sentences)
+
+
+def _scheduling(slurm: SlurmParameters | None) -> str:
+    if slurm is None:
+        return f"{SLURM} has the defaults of SchedulerParameters; with --slurm-conf FILE it has those of your site."
+    window = span(slurm.bf_window_s)
+    return (
+        f"{SLURM} has the SchedulerParameters of your slurm.conf: bf_interval {slurm.bf_interval_s} s, bf_max_job_test "
+        f"{slurm.bf_max_job_test}, bf_window {window}. Its limits of jobs by user or partition are not modelled."
+    )
 
 
 def _basis(report: SiteReport) -> ReportSection:

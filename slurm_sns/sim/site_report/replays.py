@@ -16,7 +16,7 @@ from slurm_sns.policies.registry import specification
 from slurm_sns.sim.replay.trace_replay import replay, replay_as_slurm, replay_by_priority
 from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.site_report.waiting_reasons import Instants, look
-from slurm_sns.sim.site_report.windows import WeekWindow
+from slurm_sns.sim.site_report.windows import WEEK_S, WeekWindow
 from slurm_sns.sim.trace import Integers
 
 #: The policy that `sns draft` takes where nodes have no cache ways or bandwidth.
@@ -27,14 +27,16 @@ SLURM_ALONE = 0
 
 @dataclass(frozen=True)
 class LiveRules:
-    """The rules of a cluster: those of its policy, and its age limit.
+    """The rules of a cluster: those of its policy, and its age limit; and how its Slurm schedules alone.
 
-    `by_priority`: its queue has Slurm's order (queue_order `slurm`); otherwise accounts have equal shares.
+    `by_priority`: its queue has Slurm's order (queue_order `slurm`); otherwise accounts have equal shares. `slurm` is
+    None where no slurm.conf says it: Slurm's defaults.
     """
 
     rules: Rules
     age_limit_s: int | None
     by_priority: bool
+    slurm: SlurmParameters | None = None
 
 
 def live_rules(policy: str, *, by_priority: bool) -> LiveRules:
@@ -80,7 +82,8 @@ def run_piece(piece: Piece) -> WeekRun:
     window = piece.window
     run = _replayed(piece)
     wait_s = np.asarray(run.start - window.trace.submit)
-    found = look(run, piece.node_arrays, window.length_s) if piece.looks else None
+    seen_s = window.length_s if window.length_s >= WEEK_S else max(window.length_s, int(run.start.max()))
+    found = look(run, piece.node_arrays, seen_s) if piece.looks else None
     late = int(np.count_nonzero(wait_s[: window.running] > 0))
     return WeekRun(wait_s[window.measured].astype(np.int64), found, late)
 
@@ -88,7 +91,7 @@ def run_piece(piece: Piece) -> WeekRun:
 def _replayed(piece: Piece) -> TraceRun:
     trace, live = piece.window.trace, piece.live
     if piece.interval_s == SLURM_ALONE:
-        return replay_as_slurm(piece.node_arrays, trace, SlurmParameters())
+        return replay_as_slurm(piece.node_arrays, trace, live.slurm or SlurmParameters())
     if live.by_priority:
         return replay_by_priority(
             piece.node_arrays, trace, live.rules, interval_s=piece.interval_s, age_limit_s=live.age_limit_s

@@ -1,7 +1,7 @@
 """Make the report on a site: read its accounting, choose weeks, replay them, compare. Values, no texts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from slurm_sns.sim.site_report.replays import MAX_JOBS, SLURM_ALONE, LiveRules, 
 from slurm_sns.sim.site_report.waiting_reasons import Instants
 from slurm_sns.sim.site_report.windows import Weeks, WeekWindow, chosen, cut, weeks_of, work_of
 from slurm_sns.sim.trace import TraceArrays, no_job_left
-from slurm_sns.sim.traces.cluster_nodes import read_cluster
+from slurm_sns.sim.traces.cluster_nodes import read_cluster, slurm_alone
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.sacct_trace import header_of_sacct, read_sacct
 
@@ -64,7 +64,8 @@ class SiteReport:
     """What was found. `mean_wait_s` is that of slurm_sns by its interval; the comparisons are those of the first one.
 
     `waiting_h` are hours of waiting under Slurm alone by partition, for each of REASONS. `queue` is the number of
-    waiting jobs at the instants of the week `queue_week` in which most wait, under Slurm alone and under slurm_sns.
+    waiting jobs at the instants, one each `step_s`, of the week `queue_week` in which most wait, under Slurm alone and
+    under slurm_sns.
     """
 
     asked: ReportRequest
@@ -90,6 +91,7 @@ class SiteReport:
     slurm_idle: Idle
     sns_idle: Idle
     queue_week: int
+    step_s: int
     queue: tuple[Sequence[int], Sequence[int]] = field(default=((), ()))
 
     @property
@@ -155,6 +157,7 @@ def site_report(
     """
     trace = record.trace
     live = live_rules(asked.policy, by_priority="Priority" in record.columns)
+    live = replace(live, slurm=slurm_alone(asked.nodes))
     weeks = weeks_of(trace)
     replayed = _chosen_weeks(asked, trace, weeks)
     windows = [_window(asked, trace, weeks, week) for week in replayed]
@@ -277,6 +280,7 @@ def _report(
         slurm_idle=_idle(slurm, node_arrays),
         sns_idle=_idle(sns, node_arrays),
         queue_week=replayed[busiest],
+        step_s=slurm[busiest].step_s,
         queue=(slurm[busiest].waiting.tolist(), sns[busiest].waiting.tolist()),
     )
 

@@ -18,8 +18,8 @@ from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.trace import Flags, Integers
 
-#: From one instant to the next.
-STEP_S = 1800
+#: From one instant to the next; a shorter time has this many instants.
+STEP_S, FEWEST_INSTANTS = 1800, 300
 #: Why a job waits, in the order of the columns of `Instants.waiting_h`.
 REASONS = ("room", "memory", "cores", "both")
 #: So many pairs of a kind of jobs and a node are looked at together.
@@ -33,7 +33,7 @@ class Instants(NamedTuple):
 
     `waiting_h` are hours of waiting, shape (partitions, reasons). `idle` and `stranded` are cores and memory in MiB,
     shape (2), summed over the `busy` instants, those at which something waits. `waiting` is the number of waiting jobs
-    at each instant.
+    at each instant, and `step_s` the time from one to the next.
     """
 
     waiting_h: Floats
@@ -41,6 +41,7 @@ class Instants(NamedTuple):
     stranded: Floats
     busy: int
     waiting: Integers
+    step_s: int
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,17 @@ class _Kinds:
     allowed: Flags  #: (kinds, nodes)
 
 
-def look(run: TraceRun, node_arrays: NodeArrays, length_s: int) -> Instants:
-    """Look at the run every `STEP_S` seconds of this time; the first instant is one step after its begin."""
+def look(run: TraceRun, node_arrays: NodeArrays, length_s: int, *, step_s: int | None = None) -> Instants:
+    """Look at the run every `step_s` seconds of this time, without it at least at FEWEST_INSTANTS or each second.
+
+    The first instant is one step after the begin.
+    """
     trace = run.trace
-    count = max(1, length_s // STEP_S)
-    free = _free(run, node_arrays, count)
+    step_s = step_s or max(1, min(STEP_S, length_s // FEWEST_INSTANTS))
+    count = max(1, length_s // step_s)
+    free = _free(run, node_arrays, count, step_s)
     partitions = max(1, len(trace.partitions))
-    groups, waiting = _waiting(run, count, partitions)
+    groups, waiting = _waiting(run, count, partitions, step_s)
     waiting_h, idle, stranded = np.zeros((partitions, len(REASONS))), np.zeros(2), np.zeros(2)
     kinds = _kinds(run, node_arrays)
     total = waiting.sum(axis=1)
@@ -67,11 +72,11 @@ def look(run: TraceRun, node_arrays: NodeArrays, length_s: int) -> Instants:
         there = np.flatnonzero(waiting[at])
         waits, place = np.unique(groups[there] // partitions, return_inverse=True)
         reason, lost = _judge(kinds, waits, free[at])
-        hours = waiting[at, there] * (STEP_S / 3600)
+        hours = waiting[at, there] * (step_s / 3600)
         np.add.at(waiting_h, (groups[there] % partitions, reason[place]), hours)
         idle += free[at].sum(axis=1)
         stranded += lost
-    return Instants(waiting_h, idle, stranded, int(np.count_nonzero(total)), total)
+    return Instants(waiting_h, idle, stranded, int(np.count_nonzero(total)), total, step_s)
 
 
 def _kinds(run: TraceRun, node_arrays: NodeArrays) -> _Kinds:
@@ -82,7 +87,7 @@ def _kinds(run: TraceRun, node_arrays: NodeArrays) -> _Kinds:
     return _Kinds(nodes, cores, memory, np.array([everywhere if mask is None else mask for mask in allowed]))
 
 
-def _waiting(run: TraceRun, count: int, partitions: int) -> tuple[Integers, Integers]:
+def _waiting(run: TraceRun, count: int, partitions: int, step_s: int) -> tuple[Integers, Integers]:
     """The groups of jobs of one kind and partition, and how many of each wait, shape (instants, groups).
 
     A group is the kind times the number of partitions, plus the partition.
@@ -91,12 +96,12 @@ def _waiting(run: TraceRun, count: int, partitions: int) -> tuple[Integers, Inte
     partition = trace.partition if len(trace.partition) else np.zeros(len(trace), np.int32)
     groups, of_job = np.unique(trace.kind.astype(np.int64) * partitions + partition, return_inverse=True)
     changes = np.zeros((count + 1, len(groups)), np.int32)
-    np.add.at(changes, (_instant(trace.submit, count), of_job), 1)
-    np.add.at(changes, (_instant(run.start, count), of_job), -1)
+    np.add.at(changes, (_instant(trace.submit, count, step_s), of_job), 1)
+    np.add.at(changes, (_instant(run.start, count, step_s), of_job), -1)
     return groups, np.cumsum(changes[:-1], axis=0)
 
 
-def _free(run: TraceRun, node_arrays: NodeArrays, count: int) -> Integers:
+def _free(run: TraceRun, node_arrays: NodeArrays, count: int, step_s: int) -> Integers:
     """The free cores and memory of each node, shape (instants, 2, nodes)."""
     trace = run.trace
     nodes, cores, memory = (np.array([kind[at] for kind in trace.kinds], np.int64)[trace.kind] for at in range(3))
@@ -106,16 +111,16 @@ def _free(run: TraceRun, node_arrays: NodeArrays, count: int) -> Integers:
     node = np.asarray(run.place)[job].astype(np.int64)
     node[several] = run.spread[node[several] + offset[several]]
     changes = np.zeros((count + 1, 2, len(node_arrays.names)), np.int64)
-    begin, end = (_instant(each, count)[job] for each in (run.start, run.end))
+    begin, end = (_instant(each, count, step_s)[job] for each in (run.start, run.end))
     for row, amount in ((CORES, cores[job]), (MEMORY, memory[job])):
         np.add.at(changes[:, row], (begin, node), -amount)
         np.add.at(changes[:, row], (end, node), amount)
     return node_arrays.capacity[[CORES, MEMORY]] + np.cumsum(changes[:-1], axis=0)
 
 
-def _instant(moment_s: Integers, count: int) -> Integers:
+def _instant(moment_s: Integers, count: int, step_s: int) -> Integers:
     """The first instant that is not before this moment, `count` behind the last; instant i is at (i + 1) steps."""
-    return np.clip(-(-moment_s // STEP_S) - 1, 0, count).astype(np.int64)
+    return np.clip(-(-moment_s // step_s) - 1, 0, count).astype(np.int64)
 
 
 def _judge(kinds: _Kinds, there: Integers, free: Integers) -> tuple[Integers, Floats]:

@@ -12,11 +12,12 @@ from slurm_sns import conf_text
 from slurm_sns.coverage.sacct import SINFO
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.node_lists import NodeLists
+from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.traces.files import STANDARD_INPUT, TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, MOST_CORES, MOST_GB, MOST_NODES, NODE_NAME, nodes_in
 from slurm_sns.sim.traces.site_partitions import EVERYWHERE, SitePartitions
-from slurm_sns.sim.traces.slurm_conf import FUTURE, SiteNode, node_arrays, site_node, site_nodes
+from slurm_sns.sim.traces.slurm_conf import FUTURE, SiteNode, node_arrays, site_node, site_nodes, slurm_parameters
 
 #: Only `scontrol show node` says so.
 _SCONTROL = re.compile(r"\bCPUTot=")
@@ -45,6 +46,18 @@ def read_cluster(name: str) -> tuple[NodeArrays, SitePartitions]:
     if nodes is None:
         return nodes_in(source), EVERYWHERE
     return node_arrays(nodes), SitePartitions(nodes)
+
+
+def slurm_alone(name: str) -> SlurmParameters | None:
+    """How Slurm schedules by the slurm.conf of this name; None if the file is none.
+
+    Raises:
+        BadInput: it, or a file that it includes, cannot be read.
+    """
+    text = TraceFile.of(name).text()
+    if name == STANDARD_INPUT or _SCONTROL.search(text) or not _SLURM_CONF.search(text):
+        return None
+    return slurm_parameters(conf_text.read(Path(name)))
 
 
 def site_nodes_in(source: TraceFile) -> tuple[SiteNode, ...] | None:

@@ -1,22 +1,28 @@
 """The nodes of a site from its slurm.conf and its topology: what a simulation on the same nodes needs.
 
-Of a slurm.conf only the lines of NodeName, NodeSet and PartitionName are read, with their DEFAULT lines before them.
+Of a slurm.conf the lines of NodeName, NodeSet and PartitionName are read, with their DEFAULT lines before them, and of
+the others SchedulerParameters and Epilog.
 Cores and memory that are set aside for Slurm (CoreSpecCount, MemSpecLimit) are no jobs'.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from slurm_sns.conf_text import Line, options
+from slurm_sns.conf_text import Line, last_options, options
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Node, Resources
 from slurm_sns.node_lists import NodeLists
+from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.policies.specification import settings_of
 from slurm_sns.topology import FLAT, Topology
 
 DEFAULT = "DEFAULT"
 #: The state of nodes that are not there yet.
 FUTURE = "FUTURE"
+#: Of a number in SchedulerParameters.
+MOST_DIGITS = 10
 _names = NodeLists().names
 
 
@@ -66,6 +72,32 @@ def site_nodes(lines: Iterable[Line]) -> tuple[SiteNode, ...]:
             members.setdefault(name, []).append(partition)
     there = {name: said for name, said in nodes.items() if said.get("state", "").upper() != FUTURE}
     return tuple(site_node(name, said, members.get(name, ())) for name, said in there.items())
+
+
+#: What our parameters of Slurm alone are called in SchedulerParameters, and their unit there in seconds (or 1).
+_SCHEDULER = {
+    "bf_interval_s": ("bf_interval", 1),
+    "bf_max_job_test": ("bf_max_job_test", 1),
+    "bf_window_s": ("bf_window", 60),
+    "bf_resolution_s": ("bf_resolution", 1),
+    "bf_window_linear_s": ("bf_window_linear", 1),
+    "batch_sched_delay_s": ("batch_sched_delay", 1),
+}
+
+
+def slurm_parameters(lines: Iterable[Line]) -> SlurmParameters:
+    """How the Slurm of this slurm.conf schedules; what it does not say, or says oddly, has Slurm's default."""
+    said = last_options(lines)
+    given = dict(word.strip().lower().partition("=")[::2] for word in said.get("schedulerparameters", "").split(","))
+    limits = settings_of(SlurmParameters)
+    found: dict[str, Any] = {"epilog": bool(said.get("epilog"))}
+    for ours, (name, unit) in _SCHEDULER.items():
+        value, limit = given.get(name, ""), limits[ours]
+        if value.isascii() and value.isdecimal() and len(value) < MOST_DIGITS:
+            number = unit * int(value)
+            if (limit.least or 0) <= number <= (limit.most or number):
+                found[ours] = number
+    return SlurmParameters(**found)
 
 
 def _members(text: str, sets: Mapping[str, Mapping[str, str]], nodes: Mapping[str, Mapping[str, str]]) -> list[str]:

@@ -8,7 +8,8 @@ import pytest
 from slurm_sns.conf_text import read
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
-from slurm_sns.sim.traces.slurm_conf import SiteNode, node_arrays, site_nodes
+from slurm_sns.policies.baselines.parameters import SlurmParameters
+from slurm_sns.sim.traces.slurm_conf import SiteNode, node_arrays, site_nodes, slurm_parameters
 from slurm_sns.topology import Topology
 
 SHARED = Path(os.environ.get("SNS_SHARED", Path(__file__).parents[3].parent / "shared"))
@@ -72,3 +73,21 @@ def test_of_a_real_site_all_nodes_are_read() -> None:
 def test_a_bad_number_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="valid are whole numbers"):
         nodes(tmp_path, "NodeName=n1 RealMemory=much\n")
+
+
+def test_how_slurm_schedules_is_read_in_our_units(tmp_path: Path) -> None:
+    path = tmp_path / "slurm.conf"
+    said = "bf_max_job_user=100,bf_window=4320,bf_interval=120,BF_max_job_test=2500,bf_continue,batch_sched_delay=0"
+    path.write_text(f"SchedulerParameters={said}\nEpilog=/etc/epilog\n")
+    found = slurm_parameters(read(path))
+    assert (found.bf_window_s, found.bf_interval_s, found.bf_max_job_test) == (259_200, 120, 2500)
+    assert (found.bf_resolution_s, found.batch_sched_delay_s, found.epilog) == (60, 0, True)
+
+
+@pytest.mark.parametrize(
+    "said", ["bf_interval=0", "bf_interval=-1", "bf_interval=soon", f"bf_interval={10**30}", "=", ""]
+)
+def test_an_odd_value_is_slurms_default(tmp_path: Path, said: str) -> None:
+    path = tmp_path / "slurm.conf"
+    path.write_text(f"SchedulerParameters={said}\n")
+    assert slurm_parameters(read(path)) == SlurmParameters()
