@@ -73,10 +73,19 @@ def test_the_measured_result_is_that_of_its_page() -> None:
 
 
 def test_where_it_does_not_help_is_what_the_pages_say() -> None:
-    week = {row["run"]: float(row["mean wait, min"]) for row in rows("netbatch-site", "runs")}
-    longer = (week["Max-Jobs"] / week["EASY"] - 1) * 100
-    assert f"mean wait is {week['Max-Jobs']:.0f} minutes" in text()
-    assert f"has {week['EASY']:.0f}, so Max-Jobs waits {longer:.1f} % longer" in text()
+    own = [
+        row for row in rows("beside-easy", "claims") if "own load" in row["where"] and "EASY, limits" in row["measure"]
+    ]
+    mean, wide = (
+        [row for row in own if row["measure"].startswith(f"{of},")] for of in ("mean wait", "mean wait of wide jobs")
+    )
+    found = [float(row["mean"]) for row in mean]
+    assert len(found) == 6
+    assert f"from {-min(found):.1f} % below to {max(found):.1f} % above" in text()
+    below, above = sum(float(row["high"]) < 0 for row in mean), sum(float(row["low"]) > 0 for row in mean)
+    assert f"On {below} of them it is surely below, on {above} surely above" in text()
+    longer = [float(row["mean"]) for row in wide if float(row["low"]) > 0]
+    assert f"On {len(longer)}, jobs of many cores surely wait longer, up to {max(longer):.1f} %" in text()
     spec = (RESULTS / "spread-n-share-spec" / "README.md").read_text(encoding="utf-8")
     (cs, combined, gain) = re.findall(
         r"measured curves ([\d.]+) % .* under CS, .* and ([\d.]+) % under combined, which reach \d+ and (\d+) %", spec

@@ -345,13 +345,13 @@ class TestDamage:
         (tmp_path / "looks.jsonl").touch()
         (tmp_path / "dump").write_text("JobID|Start\n")
         for words, complaint in (
-            ((), "one thing is reported on, not none; valid: the directory of `sns observe`"),
+            ((), "one thing is reported on, not none; valid: a dump of sacct"),
             ((tmp_path, "--config", "x"), "not two; valid"),
             ((tmp_path / "empty",), "there is no looks.jsonl in this directory; valid"),
             ((tmp_path / "none.jsonl",), "there is no look in it (1 times the line is no look of sns observe); valid"),
             ((tmp_path,), "there is no look in it; valid"),
-            ((tmp_path / "dump",), "there are no looks in it; valid"),
-            ((tmp_path / "nothing",), "there are no looks in it; valid"),
+            ((tmp_path / "dump",), "needs the nodes: either --nodes FILE or --slurm-conf FILE"),
+            ((tmp_path / "nothing",), "cannot be read (No such file or directory)"),
             ((tmp_path, "--out", tmp_path), "is a directory; valid"),
             ((tmp_path, "--out", tmp_path / "dump" / "y.html"), "is not a directory; valid"),
         ):

@@ -49,7 +49,7 @@ def test_every_name_has_its_module(name):
 
 def test_pages_are_found_by_their_folders_in_the_order_of_the_alphabet():
     assert list(FOLDERS) == sorted(FOLDERS)
-    assert len(FOLDERS) == 39
+    assert len(FOLDERS) == 40
     assert {"idcp-tables", "netbatch-load", "spread-n-share-scale"} <= set(FOLDERS)
 
 
@@ -65,7 +65,7 @@ def test_hours_are_for_pages_that_keep_their_rows(tmp_path):
 def test_an_unknown_name_is_refused_with_those_that_are_valid(tmp_path):
     problem = call("figure-99", "--out", tmp_path).exception
     assert isinstance(problem, BadInput)
-    assert "reproduction 'figure-99' is unknown; valid: combination, dfrs-beyond, dfrs-choices" in str(problem)
+    assert "reproduction 'figure-99' is unknown; valid: beside-easy, combination, dfrs-beyond" in str(problem)
 
 
 def test_without_the_package_of_the_pages_one_line_says_so(tmp_path, monkeypatch):

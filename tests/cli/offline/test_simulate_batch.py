@@ -82,7 +82,7 @@ def test_a_trace_of_programs_runs_with_each_way_of_placing(policy, placement, si
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--policy", "easy", "--placement", "magic"], "placement is 'magic'; valid: ce, cs, sns, first-fit"),
+        (["--policy", "easy", "--placement", "magic"], "placement is 'magic'; valid: ce, cs, sns, max-jobs, first-fit"),
         (["--policy", "ce", "--user-estimates"], "--user-estimates goes with --policy easy, slurm, not with ce"),
         (["--policy", "fcfs", "--user-estimates"], "--user-estimates goes with --policy easy, slurm, not with fcfs"),
         (["--policy", "easy", "--progress", "contention"], "--progress goes with policies that match, not with easy"),

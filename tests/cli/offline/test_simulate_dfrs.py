@@ -81,9 +81,9 @@ def test_the_table_shows_preemptions_and_migrations(files):
     assert "mean bounded stretch" in shown
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "easy", "slurm"])
+@pytest.mark.parametrize("policy", [["fcfs"], ["easy"], ["slurm", "--epilog"]])
 def test_batch_schedulers_run_each_task_on_a_node_of_its_own(files, tmp_path, policy):
-    assert run(*files, "--policy", policy, "--out", str(tmp_path / "out")).exit_code == 0
+    assert run(*files, "--policy", *policy, "--out", str(tmp_path / "out")).exit_code == 0
     assert [row["start_s"] for row in rows(tmp_path / "out")] == ["0", "100", "100"]
 
 

@@ -44,7 +44,7 @@ HUNGRY = ((1, 2, 15), 0, LATER, (0,))
 
 def reasons(run: TraceRun, site: NodeArrays) -> dict[str, dict[str, float]]:
     """By partition the hours of waiting of each reason that there is, in the first step."""
-    found = look(run, site, STEP_S)
+    found = look(run, site, STEP_S, step_s=STEP_S)
     return {
         name: {reason: hours for reason, hours in zip(REASONS, row, strict=True) if hours}
         for name, row in zip(run.trace.partitions, found.waiting_h.tolist(), strict=True)
@@ -68,7 +68,7 @@ def test_nodes_that_a_job_may_not_use_are_no_room_for_it():
 
 def test_memory_that_is_short_strands_cores():
     run = run_of(HUNGRY, ((1, 2, 2), LATER, LATER + 1, (0,)))
-    found = look(run, nodes((4, 16)), STEP_S)
+    found = look(run, nodes((4, 16)), STEP_S, step_s=STEP_S)
     assert found.idle.tolist() == [2, 1024]
     assert found.stranded.tolist() == [2, 0]  # the waiting job asks for 2 GB, so 1 GB would be of no use to it
     assert (found.busy, found.waiting.tolist()) == (1, [1])
@@ -76,22 +76,27 @@ def test_memory_that_is_short_strands_cores():
 
 def test_cores_that_are_short_strand_memory():
     run = run_of(((1, 4, 1), 0, LATER, (0,)), ((1, 1, 2), LATER, LATER + 1, (0,)))
-    assert look(run, nodes((4, 16)), STEP_S).stranded.tolist() == [0, 15 << 10]
+    assert look(run, nodes((4, 16)), STEP_S, step_s=STEP_S).stranded.tolist() == [0, 15 << 10]
 
 
 def test_nothing_is_stranded_where_some_waiting_job_fits():
     run = run_of(HUNGRY, ((1, 2, 2), LATER, LATER + 1, (0,)), ((1, 1, 1), LATER, LATER + 1, (0,)))
-    assert look(run, nodes((4, 16)), STEP_S).stranded.tolist() == [0, 0]
+    assert look(run, nodes((4, 16)), STEP_S, step_s=STEP_S).stranded.tolist() == [0, 0]
 
 
 def test_without_a_waiting_job_nothing_counts_as_idle():
-    found = look(run_of(HUNGRY), nodes((4, 16)), 4 * STEP_S)
+    found = look(run_of(HUNGRY), nodes((4, 16)), 4 * STEP_S, step_s=STEP_S)
     assert (found.busy, found.idle.tolist(), found.waiting.tolist()) == (0, [0, 0], [0] * 4)
 
 
 def test_a_job_on_several_nodes_holds_each_of_them_until_its_end():
     run = run_of(((2, 4, 8), 0, 2 * STEP_S, (0, 2)), ((1, 4, 8), 3 * STEP_S, LATER, (0,)))
-    found = look(run, nodes((4, 16), (4, 16), (4, 16)), 3 * STEP_S)
+    found = look(run, nodes((4, 16), (4, 16), (4, 16)), 3 * STEP_S, step_s=STEP_S)
     assert found.waiting.tolist() == [1, 1, 0]
     # At the first instant one node is free, at the second all: the job ends there.
     assert found.idle.tolist() == [4 + 12, (32 + 48) << 10]
+
+
+def test_a_short_time_is_looked_at_more_often():
+    found = look(run_of(HUNGRY, ((1, 2, 2), LATER, LATER + 1, (0,))), nodes((4, 16)), 600)
+    assert (found.step_s, found.busy, len(found.waiting)) == (2, 300, 300)
