@@ -6,7 +6,7 @@ import pytest
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.trace import Trace, TraceJob, of_values
-from sns_reproductions.beside_easy.run import EXACT, LIMITS, OURS, POLICIES, PROMISE, Waits, replayed, waits_of
+from sns_reproductions.beside_easy.run import EXACT, LIMITS, OURS, POLICIES, PROMISE, ReplayedWaits, replayed, waits_of
 
 
 def workload(*, limit_s: int | None = None):
@@ -29,9 +29,9 @@ def workload(*, limit_s: int | None = None):
     return nodes, of_values(Trace(jobs, {}))
 
 
-def waits(values, block) -> Waits:
+def waits(values, block) -> ReplayedWaits:
     many = np.array(values, np.float64)
-    return Waits(many, many + 1, many > 2, np.array(block), 0.0)
+    return ReplayedWaits(many, many + 1, many > 2, np.array(block), 0.0)
 
 
 def test_a_replay_is_as_long_as_itself():

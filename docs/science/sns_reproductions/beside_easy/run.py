@@ -79,7 +79,7 @@ def _slurm(parameters: SlurmParameters) -> Run:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedPolicy:
     """A policy; `by_limits`: it plans by the owners' limits, otherwise by true run times or by none.
 
     One that books a place for each waiting job runs at the logs' own loads only: in a growing queue that takes hours.
@@ -91,17 +91,17 @@ class Compared:
 
 
 POLICIES = {
-    LIMITS: Compared(_easy("best-fit-cores"), by_limits=True),
-    EXACT: Compared(_easy("best-fit-cores")),
-    "conservative, limits": Compared(_slurm(CONSERVATIVE), by_limits=True, books_all=True),
-    "conservative, exact": Compared(_slurm(CONSERVATIVE), books_all=True),
-    "Slurm, limits": Compared(_slurm(SLURM), by_limits=True, books_all=True),
-    "Max-Jobs, no end": Compared(_matching(PAPER_PORTFOLIO, None)),
-    OURS: Compared(_matching(PAPER_PORTFOLIO, WITHHOLD_S)),
-    "mix-fit, 1800 s": Compared(_matching(("mix-fit",), WITHHOLD_S)),
-    PROMISE: Compared(_easy("max-jobs"), by_limits=True),
-    "Max-Jobs, promise, exact": Compared(_easy("max-jobs")),
-    UNMATCHED: Compared(_matching(("first-fit",), WITHHOLD_S)),
+    LIMITS: ComparedPolicy(_easy("best-fit-cores"), by_limits=True),
+    EXACT: ComparedPolicy(_easy("best-fit-cores")),
+    "conservative, limits": ComparedPolicy(_slurm(CONSERVATIVE), by_limits=True, books_all=True),
+    "conservative, exact": ComparedPolicy(_slurm(CONSERVATIVE), books_all=True),
+    "Slurm, limits": ComparedPolicy(_slurm(SLURM), by_limits=True, books_all=True),
+    "Max-Jobs, no end": ComparedPolicy(_matching(PAPER_PORTFOLIO, None)),
+    OURS: ComparedPolicy(_matching(PAPER_PORTFOLIO, WITHHOLD_S)),
+    "mix-fit, 1800 s": ComparedPolicy(_matching(("mix-fit",), WITHHOLD_S)),
+    PROMISE: ComparedPolicy(_easy("max-jobs"), by_limits=True),
+    "Max-Jobs, promise, exact": ComparedPolicy(_easy("max-jobs")),
+    UNMATCHED: ComparedPolicy(_matching(("first-fit",), WITHHOLD_S)),
 }
 #: What is compared in percent.
 METRICS = ("mean_wait_s", "p95_wait_s", "slowdown", "wide_wait_s")
@@ -110,7 +110,7 @@ BASES = (LIMITS, EXACT, UNMATCHED)
 
 
 @dataclass(frozen=True)
-class Waits:
+class ReplayedWaits:
     """What one replay gives of each job, the block (week or day) of its submit, and the stranded cores in percent."""
 
     wait_s: Floats
@@ -130,7 +130,7 @@ class Waits:
             "stranded": self.stranded,
         }
 
-    def above(self, other: "Waits") -> dict[str, Interval]:
+    def above(self, other: "ReplayedWaits") -> dict[str, Interval]:
         """By how many percent each metric is above that of the other replay of the same jobs."""
         sums = [
             percent_above(
@@ -144,7 +144,7 @@ class Waits:
         """By job what is summed for each metric but the percentile."""
         return self.wait_s, self.slowdown, self.wait_s * self.is_wide
 
-    def _percentile_above(self, other: "Waits") -> Interval:
+    def _percentile_above(self, other: "ReplayedWaits") -> Interval:
         """The same for the 95th percentile, by drawing blocks of jobs again."""
         blocks = int(self.block.max()) + 1
         draws = np.random.default_rng(SEED).multinomial(blocks, np.full(blocks, 1 / blocks), DRAWS)
@@ -164,7 +164,7 @@ class Waits:
         return found
 
 
-def waits_of(run: TraceRun, pool: NodeArrays, block_s: float) -> Waits:
+def waits_of(run: TraceRun, pool: NodeArrays, block_s: float) -> ReplayedWaits:
     """What a replay gives."""
     trace = run.trace
     wait_s = (run.start_s - trace.submit_s).astype(np.float64)
@@ -172,7 +172,7 @@ def waits_of(run: TraceRun, pool: NodeArrays, block_s: float) -> Waits:
     seen = look(run, pool, int(trace.submit[-1]), step_s=LOOK_S)
     cores = float(pool.capacity[CORES].sum()) * max(seen.busy, 1)
     block: NDArray[np.int64] = np.unique((trace.submit_s // block_s).astype(np.int64), return_inverse=True)[1]
-    return Waits(
+    return ReplayedWaits(
         wait_s,
         bounded_stretch(wait_s + trace.run_s, trace.run_s.astype(np.float64)),
         width >= max(2, np.quantile(width, WIDE)),
@@ -181,7 +181,9 @@ def waits_of(run: TraceRun, pool: NodeArrays, block_s: float) -> Waits:
     )
 
 
-def replayed(pool: NodeArrays, jobs: TraceArrays, block_s: float, *, books_all: bool = False) -> dict[str, Waits]:
+def replayed(
+    pool: NodeArrays, jobs: TraceArrays, block_s: float, *, books_all: bool = False
+) -> dict[str, ReplayedWaits]:
     """The policies on the same jobs, whose first one comes at 0; those that need limits only where there are some."""
     exact = replace(jobs, limit=no_column())
     return {
