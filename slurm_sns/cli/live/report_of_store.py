@@ -154,7 +154,8 @@ def page_of(values: StoreReport) -> ReportPage:
 def _plans(values: StoreReport) -> ReportSection:
     again = values["starts"] - values["jobs"]
     told = (
-        f"{again:,} starts more are of jobs planned before: on other nodes, or after a cycle that did not start them. "
+        f"{again:,} further starts were planned for jobs that had been planned before: on other nodes, or because an "
+        "earlier plan did not start them. "
         "sns explain JOBID has the reasons for one job."
     )
     tables = [

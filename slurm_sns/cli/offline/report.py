@@ -65,7 +65,11 @@ def report(
     ] = None,
     weeks: Annotated[
         int | None,
-        typer.Option(min=0, help="Of a dump: replay so many weeks, 0 for all.", show_default="what takes two minutes"),
+        typer.Option(
+            min=0,
+            help="Of a dump: replay so many weeks, 0 for all.",
+            show_default="what takes about a minute, at least 3",
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of a dump: which weeks.", show_default="0")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Of a dump: processes that replay.", show_default="2")] = None,

@@ -125,7 +125,10 @@ def replay_in_order(
     shares: Mapping[str, float] | None = None,
     progress: Callable[[int], None] = lambda _started: None,
 ) -> TraceRun:
-    """The same under FCFS, EASY or EASY_EXTRA_NODES, which place a job as the only member of the portfolio does."""
+    """The same under FCFS, EASY or EASY_EXTRA_NODES, which place a job as a member of the portfolio does.
+
+    Of several members the pass with the most starts counts, the first of equal ones.
+    """
     cluster = cluster_of(node_arrays, trace, rules, shares or {})
     backfilling = backfilling_for(cluster, trace, algorithm)
     return to_the_end(

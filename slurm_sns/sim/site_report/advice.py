@@ -1,7 +1,8 @@
 """What an admin is advised: which partitions to manage, and the interval between two cycles.
 
-Advice is given only where the interval of the difference lies on one side of 0, and only where the simulation of Slurm
-alone comes near what was recorded: what it gets wrong there, it may get wrong of slurm_sns, too.
+That jobs would wait less or longer is said only where the interval of the difference lies on one side of 0, and only
+where the simulation of Slurm alone comes near what was recorded: what it gets wrong there, it may get wrong of
+slurm_sns, too.
 """
 
 from collections.abc import Mapping, Sequence

@@ -92,7 +92,7 @@ def by_group(waits: Waits, group: Integers, names: Sequence[str], seed: int) -> 
 
 
 def longest(waits: Waits, partitions: Sequence[str]) -> list[LongerWait]:
-    """The jobs that would wait longest more, of equal ones those with the smaller numbers first."""
+    """The jobs that would lose most time, of equal ones those with the smaller numbers first."""
     more = waits.sns_s - waits.slurm_s
     first = np.lexsort((waits.identity, -more))[:LONGEST_WAITS]
     columns = (waits.identity, waits.partition, waits.nodes, waits.cores, waits.slurm_s, waits.sns_s)

@@ -9,6 +9,7 @@ from slurm_sns.report.document import ChartPoint, ReportChart, ReportPage, Repor
 from slurm_sns.sim.site_report.advice import DEARER, NEAR_FACTOR, NEAR_S, is_near
 from slurm_sns.sim.site_report.comparison import NOTICED_S, Compared
 from slurm_sns.sim.site_report.judged_sample import left_to_slurm
+from slurm_sns.sim.site_report.replays import LiveRules
 from slurm_sns.sim.site_report.site_report import INTERVALS_S, SiteReport
 from slurm_sns.sim.site_report.windows import DAY_S, FEWEST, WEEK_S
 from slurm_sns.sim.site_report.words import count, difference, listed, name, part, span
@@ -100,8 +101,9 @@ def _advice(report: SiteReport) -> ReportSection:
     by_interval = ", ".join(f"{each} s: {span(report.mean_wait_s[each])}" for each in INTERVALS_S)
     sentences = [
         (
-            "A partition is advised only where the 95 % interval of the difference lies on one side of 0, and where "
-            "the simulated Slurm waits about as long as the record says."
+            "That jobs would wait less or longer is said only where the 95 % interval of the difference lies on one "
+            "side of 0, and where the simulated Slurm waits about as long as the record says. Other advice needs no "
+            "interval."
         ),
         (
             f"If you let it manage a partition: policy {report.asked.policy}, which needs no profiles of programs, and "
@@ -187,12 +189,19 @@ def _harm(report: SiteReport) -> ReportSection:
     columns = ("job", "partition", "nodes x cores", SLURM, SNS)
     sentences = [
         (
-            f"These {len(rows)} jobs would wait longest more. {SNS} withholds capacity for the first job of the "
-            "queue only, "
-            "and not for long: a job that needs many free cores or nodes at once may be overtaken by small ones."
+            f"These {len(rows)} jobs would lose most time. {_withholding(report.live)} In between, a job that needs "
+            "many free cores or nodes at once may be overtaken by small ones."
         )
     ]
     return ReportSection("What would wait longer", sentences, [ReportTable(columns, rows, frozenset((0, 2, 3, 4)))])
+
+
+def _withholding(live: LiveRules) -> str:
+    """How long capacity is withheld for a job."""
+    upto, old = live.rules.withhold_up_to_s, live.age_limit_s
+    first = "" if upto is None else f" until it has waited {span(upto)}"
+    again = "" if old is None else f", and again once it has waited {span(old)}"
+    return f"{SNS} withholds capacity for the first job of the queue{first}{again}."
 
 
 # --- why jobs wait
@@ -231,17 +240,16 @@ def _stranded(report: SiteReport) -> ReportSection:
         (what, *(part(getattr(each, kind)[at]) for each in (slurm, sns) for kind in ("idle", "stranded")))
         for at, what in enumerate(("cores", "memory"))
     ]
-    columns = ("", f"idle, {SLURM}", "of it stranded", f"idle, {SNS}", "of it stranded")
+    columns = ("", f"idle, {SLURM}", f"stranded, {SLURM}", f"idle, {SNS}", f"stranded, {SNS}")
     sentences = [
         (
-            "Parts of all cores and of all memory, on average while some job waits. Cores are stranded where they "
-            "are idle, "
-            "no waiting job fits on their node, and some waiting job would if memory did not count."
+            "All numbers are parts of all cores, or of all memory, on average while some job waits. Cores are "
+            "stranded where they are idle, no waiting job fits on their node, and some waiting job would if memory did "
+            "not count."
         ),
         (
-            "Memory is stranded in the same way where cores are short, so where cores are what limits the site most "
-            "of the "
-            "idle memory is."
+            "Memory is stranded in the same way where cores are short: where cores limit the site, most of the idle "
+            "memory is."
         ),
     ]
     points: dict[str, Sequence[ChartPoint]] = {
@@ -310,11 +318,7 @@ def _trust(report: SiteReport) -> ReportSection:
             f"The dump has no Priority: the simulated Slurm takes jobs by their submits, and {SNS} gives accounts "
             "equal shares."
         )
-    if report.live.rules.withhold_up_to_s is not None:
-        sentences.append(
-            f"{SNS} withholds capacity for a job that has waited up to {span(report.live.rules.withhold_up_to_s)}; on "
-            "a cluster that limit is by user."
-        )
+    sentences.append(f"{_withholding(report.live)} On a cluster the first limit is by user.")
     return ReportSection("How far to trust it", sentences)
 
 

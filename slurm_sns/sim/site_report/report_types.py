@@ -132,7 +132,7 @@ class AccountingReport(TypedDict):
     mean_wait_s: dict[str, float]
     """The mean wait under slurm_sns by its interval."""
     longest: list[LongerWaitValues]
-    """The ten jobs that would wait longest more."""
+    """The ten jobs that would lose most time."""
     waiting_hours: list[WaitingHoursValues]
     """What kept jobs waiting."""
     slurm_idle: IdleValues

@@ -91,8 +91,8 @@ def _earlier(found: FollowedJobsValues) -> str:
         return f"slurm_sns would have started {advised}. Slurm started none of them while it was watched."
     if found["mean_s"] is None:
         return (
-            f"slurm_sns would have started {advised}. Slurm started {found['started']:,} of them, all at the same "
-            "time: slurm_sns would have started no job earlier."
+            f"slurm_sns would have started {advised}. Slurm started {found['started']:,} of them, each as early as "
+            "slurm_sns would have or at most 3 s later."
         )
     return (
         f"slurm_sns would have started {advised}. Slurm started {found['started']:,} of them, "
@@ -117,7 +117,7 @@ def _what_slurm_did(values: LooksReport) -> ReportSection:
     of = found["advised"]
     rows = [
         ("started it later than slurm_sns would have", found["earlier"]),
-        ("started it at the same time (within 3 s)", found["same"]),
+        ("started it as early (at most 3 s later)", found["same"]),
         ("had not started it at the last look", found["still_waiting"]),
         ("nobody saw it start: cancelled, or ended between two looks", found["gone"]),
     ]
@@ -313,7 +313,7 @@ def _left_to_slurm(values: LooksReport) -> Iterator[ReportSection]:
 def _what_it_means(values: LooksReport) -> ReportSection:
     apart = "" if values["interval_s"] is None else f", and these looks were {duration(values['interval_s'])} apart"
     bound = (
-        f"For a job alone, its time is rather too short: slurm_sns plans every second{apart}. Jobs that still wait are "
+        f"For a single job the time is likely too short: slurm_sns plans every second{apart}. Jobs that still wait are "
         "in no mean of started jobs, though they may be those that wait longest."
     )
     runs = [RUNS] if values["runs"] > 1 else []
