@@ -115,6 +115,7 @@ class Backfilling(NamedTuple):
     room: NodeRoom  #: when nodes are ready for the head job; scratch
     coming: Releases  #: what the running jobs will give back; scratch
     running: Integers  #: the running jobs before the pass, by expected end; scratch
+    begin: Integers  #: (J, or none with one member) where the nodes of a job on several nodes begin in `spread`
 
 
 def backfilling_for(cluster: Cluster, trace: TraceArrays, algorithm: int) -> Backfilling:
@@ -145,6 +146,7 @@ def backfilling_for(cluster: Cluster, trace: TraceArrays, algorithm: int) -> Bac
         node_room(np.empty((resources, nodes), np.int64), np.empty(nodes, np.int64)),
         room_for_releases(cluster),
         np.empty_like(expected.running),
+        cluster.jobs.place.copy() if len(problem.limits.portfolio) > 1 else np.empty(0, np.int64),
     )
 
 
@@ -185,11 +187,11 @@ def _best_pass(cluster: Cluster, backfilling: Backfilling, now_s: int) -> int:
         matched = matches.totals[MATCHED]
         if matched > most:
             kept, most = 1 - kept, matched
-        if matched == 0:  # until its first start a pass is the same for every member
-            break
+        if matched == 0 and head.state[HEAD] == NOBODY:
+            break  # no job finds a place, whatever the heuristic
     if len(limits.portfolio) > 1:
         _forget_starts(backfilling, before)
-        _put_down_all(cluster, expected, bench.matches[kept], now_s)
+        _put_down_all(cluster, backfilling, bench.matches[kept], now_s)
     return kept
 
 
@@ -203,19 +205,28 @@ def _forget_starts(backfilling: Backfilling, before: int) -> None:
 
 
 @compiled
-def _put_down_all(cluster: Cluster, expected: Expected, matches: Matches, now_s: int) -> None:
+def _put_down_all(cluster: Cluster, backfilling: Backfilling, matches: Matches, now_s: int) -> None:
     """Let the jobs of a pass run, where it has put them."""
-    kinds = cluster.bench.node_state.problem.kinds
     for entry in range(matches.totals[ENTRIES]):
-        job, choice = matches.job[entry], matches.choice[entry]
-        put_down(cluster.jobs, matches, entry, choice - kinds.first[cluster.queue.kind[job]])
+        _let_run(cluster, backfilling, matches, entry, now_s)
+
+
+@compiled
+def _let_run(cluster: Cluster, backfilling: Backfilling, matches: Matches, entry: int, now_s: int) -> None:
+    """Put down where the job of this entry runs, and expect its end where the algorithm looks ahead."""
+    kinds, expected = cluster.bench.node_state.problem.kinds, backfilling.expected
+    job, choice = matches.job[entry], matches.choice[entry]
+    if len(backfilling.begin):  # another member may have put it on one node
+        cluster.jobs.place[job] = backfilling.begin[job]
+    put_down(cluster.jobs, matches, entry, choice - kinds.first[cluster.queue.kind[job]])
+    if backfilling.head.state[ALGORITHM] != FCFS:
         expect_end(expected, job, end_if_started(expected, job, choice, now_s))
 
 
 @subroutine
 def _start_in_order(cluster: Cluster, backfilling: Backfilling, matches: Matches, now_s: int) -> None:
     """Put the jobs that the member starts into `matches`."""
-    bench, queue, jobs = cluster.bench, cluster.queue, cluster.jobs
+    bench, queue = cluster.bench, cluster.queue
     expected, head = backfilling.expected, backfilling.head
     nodes, algorithm = bench.node_state, head.state[ALGORITHM]
     if bench.turns.state[SHARED]:
@@ -253,9 +264,7 @@ def _start_in_order(cluster: Cluster, backfilling: Backfilling, matches: Matches
         if bench.turns.state[SHARED]:
             held = held_by_last(nodes, matches, nodes.problem.kinds.alternative[choice])
             charge(bench.turns, queue, job, held, False)
-        put_down(jobs, matches, matches.totals[ENTRIES] - 1, choice - nodes.problem.kinds.first[kind])
-        if algorithm != FCFS:
-            expect_end(expected, job, end_if_started(expected, job, choice, now_s))
+        _let_run(cluster, backfilling, matches, matches.totals[ENTRIES] - 1, now_s)
         head.state[STARTS] += 1
 
 
@@ -372,7 +381,7 @@ def _leave_place(bench: Bench, backfilling: Backfilling, kind: int, choice: int)
     The job has found nodes in this choice; it keeps them if the head job finds others. Otherwise its nodes are sought
     outside the head job's place. The job and the head job then have their places in `shadow`.
     """
-    chosen, (_, head, shadow, beside, _, _, _) = bench.node_state.chosen, backfilling
+    chosen, (_, head, shadow, beside, _, _, _, _) = bench.node_state.chosen, backfilling
     if head.failed_beside[kind] == head.state[STARTS]:
         return NOBODY
     for is_second in range(2):

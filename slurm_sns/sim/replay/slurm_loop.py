@@ -180,7 +180,7 @@ def advance_as_slurm(cluster: Cluster, planner: Planner, cycles: Cycles, interva
     state = cluster.state
     state[CYCLES] = 0
     while state[CYCLES] < len(cycles.time_s):
-        first_new, running = state[NEXT_SUBMIT], state[RUNNING]
+        first_new, running, waited = state[NEXT_SUBMIT], state[RUNNING], state[WAITING] > 0
         number = reach_next(cluster, interval_s)
         if number == NEVER:
             return False
@@ -188,6 +188,9 @@ def advance_as_slurm(cluster: Cluster, planner: Planner, cycles: Cycles, interva
             for job in range(first_new, state[NEXT_SUBMIT]):
                 move_forward(cluster, planner.priority, job)
         has_ended = state[RUNNING] < running
+        if not waited and planner.state[MAIN_DUE_S] < number * interval_s:
+            planner.state[MAIN_LAST_S] = planner.state[MAIN_DUE_S]
+            planner.state[MAIN_DUE_S] = NEVER
         _ask_for_main_pass(planner.state, state[NEXT_SUBMIT] > first_new, has_ended, number * interval_s)
         if begin_cycle(cluster, cycles, number, interval_s):
             _run_passes(cluster, planner, cycles, has_ended and planner.state[EPILOG] == 1, interval_s)
@@ -197,9 +200,6 @@ def advance_as_slurm(cluster: Cluster, planner: Planner, cycles: Cycles, interva
 @subroutine
 def _ask_for_main_pass(state: Integers, is_submitted: bool, has_ended: bool, now_s: int) -> None:
     """Let submissions and ends have the main pass run, at the begin of a later second than that of a submission."""
-    if state[MAIN_DUE_S] < now_s:  # nobody waited then
-        state[MAIN_LAST_S] = state[MAIN_DUE_S]
-        state[MAIN_DUE_S] = NEVER
     if not (is_submitted or has_ended):
         return
     state[CHANGED] = 1

@@ -102,6 +102,8 @@ def replay_by_priority(
     places.
     """
     of_one_project = replace(trace, project=np.zeros(len(trace), np.int32), projects=("",))
+    if age_limit_s is not None and age_limit_s <= (rules.withhold_up_to_s or 0):
+        rules = replace(rules, withhold_up_to_s=None)  # it is withheld again before that ends
     cluster = cluster_of(node_arrays, of_one_project, rules, {})
     old = np.array([NEVER if age_limit_s is None else age_limit_s, 0], np.int64)
     priority = trace.priority if len(trace.priority) else np.zeros(len(trace), np.int64)
