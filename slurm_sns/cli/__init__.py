@@ -38,6 +38,8 @@ def main() -> None:
 
 def _fail(message: str, status: int) -> int:
     """Print the message as one line on stderr and return the exit status."""
+    from slurm_sns.log import printable
+
     if message:  # empty without a command: the help has been printed instead
-        print("sns: error: " + " ".join(message.split()), file=sys.stderr)
+        print("sns: error: " + printable(" ".join(message.split())), file=sys.stderr)
     return status

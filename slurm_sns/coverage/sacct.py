@@ -115,6 +115,12 @@ def job_number(text: str) -> int:
     return int(job) + (0 if task is None else int(task) + 1 << _ARRAY_BITS)
 
 
+def job_text(number: int) -> str:
+    """A job's number as sacct shows it: `7`, or `7_3` for a task of which only that is known."""
+    task, job = divmod(number, 1 << _ARRAY_BITS)
+    return f"{job}_{task - 1}" if task else str(job)
+
+
 def state_in(text: str) -> str:
     """The state without what follows it: `CANCELLED by 1234`."""
     return text.partition(" ")[0].rstrip("+")

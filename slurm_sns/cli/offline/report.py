@@ -68,7 +68,7 @@ def report(
         typer.Option(
             min=0,
             help="Of a dump: replay so many weeks, 0 for all.",
-            show_default="what takes about a minute, at least 3",
+            show_default="what takes about a minute, at least 6",
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of a dump: which weeks.", show_default="0")] = None,

@@ -39,9 +39,10 @@ def report_of_dump(dump: str, options: DumpOptions) -> "tuple[ReportPage, Report
     from slurm_sns.sim.site_report.replays import MAX_JOBS
     from slurm_sns.sim.site_report.report_values import values_of
     from slurm_sns.sim.site_report.site_report import ReportRequest, read_record, site_report
-    from slurm_sns.sim.traces.files import TraceFile
+    from slurm_sns.sim.traces.files import STANDARD_INPUT, TraceFile
 
-    TraceFile.of(dump)  # a name that no file has is told first
+    if not Path(dump).exists() and dump != STANDARD_INPUT:
+        TraceFile.of(dump)  # a name that no file has is told first
     nodes = file_of_nodes("sns report", options.get("nodes"), options.get("slurm_conf"))
     asked = ReportRequest(
         dump,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slurm_sns.coverage.sacct import job_text
 from slurm_sns.sim.site_report.bootstrap import RatioInterval, ratio_interval
 from slurm_sns.sim.trace import Flags, Integers, Kind
 
@@ -53,7 +54,7 @@ class Compared(NamedTuple):
 class LongerWait(NamedTuple):
     """A job that waits longer under slurm_sns."""
 
-    job: int
+    job: str
     partition: str
     nodes: int
     cores: int
@@ -97,7 +98,7 @@ def longest(waits: Waits, partitions: Sequence[str]) -> list[LongerWait]:
     first = np.lexsort((waits.identity, -more))[:LONGEST_WAITS]
     columns = (waits.identity, waits.partition, waits.nodes, waits.cores, waits.slurm_s, waits.sns_s)
     return [
-        LongerWait(job, partitions[partition], *rest)
+        LongerWait(job_text(job), partitions[partition], *rest)
         for job, partition, *rest in zip(*(column[first[more[first] > 0]].tolist() for column in columns), strict=True)
     ]
 

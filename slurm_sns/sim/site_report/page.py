@@ -66,7 +66,7 @@ def _summary(report: SiteReport) -> Iterator[str]:
         ("cannot tell", "This report cannot tell for"),
     ):
         if found := by_verdict.get(verdict):
-            yield f"{words}: {listed(found[:MOST_ROWS])}."
+            yield f"{words}: {_first(found)}."
     yield from _does_not_help(report)
     if not is_near(overall.recorded[0], overall.slurm[0]):
         yield (
@@ -112,7 +112,15 @@ def _advice(report: SiteReport) -> ReportSection:
             f"{part(DEARER)} of mean wait: {by_interval}."
         ),
     ]
-    return ReportSection("Advice", sentences, [ReportTable(("partition", "advice", "why"), rows)])
+    more = len(report.advice) - len(rows)
+    note = f"And {more:,} more partitions, with fewer jobs; --json has them all." if more else ""
+    return ReportSection("Advice", sentences, [ReportTable(("partition", "advice", "why"), rows, note=note)])
+
+
+def _first(names: list[str]) -> str:
+    """The first of these names, and how many more there are."""
+    more = len(names) - MOST_ROWS
+    return listed(names) if more <= 0 else f"{', '.join(names[:MOST_ROWS])} and {more:,} more"
 
 
 # --- what would change
@@ -181,7 +189,7 @@ def _first_day(report: SiteReport) -> str:
 
 def _harm(report: SiteReport) -> ReportSection:
     rows = [
-        (str(each.job), name(each.partition), f"{each.nodes} x {each.cores}", span(each.slurm_s), span(each.sns_s))
+        (each.job, name(each.partition), f"{each.nodes} x {each.cores}", span(each.slurm_s), span(each.sns_s))
         for each in report.longest
     ]
     if not rows:
@@ -306,9 +314,7 @@ def _trust(report: SiteReport) -> ReportSection:
         "Recorded waits have all that in them, also the time in which a job waited for another one.",
     ]
     if far:
-        sentences.append(
-            f"Further apart than a factor of {NEAR_FACTOR:g}: {listed(far[:MOST_ROWS])}. Do not rely on their rows."
-        )
+        sentences.append(f"Further apart than a factor of {NEAR_FACTOR:g}: {_first(far)}. Do not rely on their rows.")
     if not report.has_limits:
         sentences.append("The dump has no TimelimitRaw: the simulated Slurm knows how long each job will run.")
     if report.live.by_priority:

@@ -16,7 +16,7 @@ from slurm_sns.policies.registry import specification
 from slurm_sns.sim.replay.trace_replay import replay, replay_as_slurm, replay_by_priority
 from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.site_report.waiting_reasons import Instants, look
-from slurm_sns.sim.site_report.windows import WEEK_S, WeekWindow
+from slurm_sns.sim.site_report.windows import AFTER_RUNNING_S, WeekWindow
 from slurm_sns.sim.trace import Integers
 
 #: The policy that `sns draft` takes where nodes have no cache ways or bandwidth.
@@ -82,9 +82,8 @@ def run_piece(piece: Piece) -> WeekRun:
     window = piece.window
     run = _replayed(piece)
     wait_s = np.asarray(run.start - window.trace.submit)
-    seen_s = window.length_s if window.length_s >= WEEK_S else max(window.length_s, int(run.start.max()))
-    found = look(run, piece.node_arrays, seen_s) if piece.looks else None
-    late = int(np.count_nonzero(wait_s[: window.running] > 0))
+    found = look(run, piece.node_arrays, window.seen_s) if piece.looks else None
+    late = int(np.count_nonzero(wait_s[: window.running] > AFTER_RUNNING_S))
     return WeekRun(wait_s[window.measured].astype(np.int64), found, late)
 
 

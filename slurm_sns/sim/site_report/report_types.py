@@ -28,7 +28,7 @@ class ComparedValues(TypedDict):
     difference_s: float
     """The mean wait under slurm_sns less that under Slurm alone, seconds."""
     difference_95: list[float] | None
-    """The ends of its 95 % interval; null for fewer than three weeks."""
+    """The ends of its 95 % interval; null for fewer than six weeks."""
     earlier: float
     """The part of the jobs that start more than 5 minutes earlier under slurm_sns, 0 to 1."""
     later: float
@@ -49,8 +49,8 @@ class PartitionAdviceValues(TypedDict):
 class LongerWaitValues(TypedDict):
     """A job that would wait longer."""
 
-    job: int
-    """Its number in the dump."""
+    job: str
+    """Its number as sacct shows it: 7, or 7_3 for a task of an array."""
     partition: str
     """Its partition."""
     nodes: int

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.config.settings import SchedulerSection
 from slurm_sns.errors import BadInput
+from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
 from slurm_sns.sim.pages.running import ReportProgress, Workers, no_report
 from slurm_sns.sim.site_report.advice import PartitionAdvice, advise, longest_interval
@@ -27,7 +28,7 @@ from slurm_sns.sim.site_report.replays import MAX_JOBS, SLURM_ALONE, LiveRules, 
 from slurm_sns.sim.site_report.waiting_reasons import Instants
 from slurm_sns.sim.site_report.windows import Weeks, WeekWindow, chosen, cut, weeks_of, work_of
 from slurm_sns.sim.trace import TraceArrays, no_job_left
-from slurm_sns.sim.traces.cluster_nodes import read_cluster, slurm_alone
+from slurm_sns.sim.traces.cluster_nodes import read_site_cluster
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.sacct_trace import header_of_sacct, read_sacct
 
@@ -110,12 +111,13 @@ class Sample(NamedTuple):
 
 
 class SiteRecord(NamedTuple):
-    """What was read: the nodes, the trace in order, a sample of the lines, and which columns the dump has."""
+    """What was read: the nodes, the trace in order, a sample of the lines, the dump's columns, how Slurm schedules."""
 
     node_arrays: NodeArrays
     trace: TraceArrays
     sample: LineSample
     columns: frozenset[str]
+    slurm: SlurmParameters | None
 
 
 def read_record(asked: ReportRequest, report: ReportProgress = no_report) -> SiteRecord:
@@ -125,7 +127,7 @@ def read_record(asked: ReportRequest, report: ReportProgress = no_report) -> Sit
         BadInput: a file cannot be read, or says too little; the message says what is valid.
     """
     live_rules(asked.policy, by_priority=True)  # a wrong name is told before the reading
-    node_arrays, site_partitions = read_cluster(asked.nodes)
+    site = read_site_cluster(asked.nodes)
     source, sample = TraceFile.of(asked.dump), LineSample(asked.seed)
     header = header_of_sacct(source)
     if header is None:
@@ -138,13 +140,14 @@ def read_record(asked: ReportRequest, report: ReportProgress = no_report) -> Sit
 
     trace = read_sacct(
         source,
-        node_arrays,
-        site_partitions,
+        site.node_arrays,
+        site.partitions,
         user_estimates=bool(LIMITS & {*header.columns}),
         recorded=True,
         on_part=see,
     )
-    return SiteRecord(node_arrays, trace.in_order(by_number=True), sample, frozenset(header.columns))
+    ordered = trace.in_order(by_number=True)
+    return SiteRecord(site.node_arrays, ordered, sample, frozenset(header.columns), site.slurm)
 
 
 def site_report(
@@ -157,7 +160,7 @@ def site_report(
     """
     trace = record.trace
     live = live_rules(asked.policy, by_priority="Priority" in record.columns)
-    live = replace(live, slurm=slurm_alone(asked.nodes))
+    live = replace(live, slurm=record.slurm)
     weeks = weeks_of(trace)
     replayed = _chosen_weeks(asked, trace, weeks)
     windows = [_window(asked, trace, weeks, week) for week in replayed]
@@ -166,6 +169,8 @@ def site_report(
     return _report(asked, record, live, judged, _Replayed(weeks, replayed, windows, runs))
 
 
+#: An error names so many partitions.
+MOST_NAMES = 20
 LIMITS = {"TimelimitRaw", "Timelimit"}
 VALID_DUMP = "what `sacct -aPX --delimiter=$'\\t' ...` prints, with its header (docs/admins/report.md)"
 
@@ -201,14 +206,12 @@ def _window(asked: ReportRequest, trace: TraceArrays, weeks: Weeks, week: int) -
     window = cut(trace, weeks.begins_s[week], weeks.length_s)
     if not asked.partitions:
         return window
-    if unknown := sorted({*asked.partitions} - {*trace.partitions}):
-        raise BadInput(f"--partition {unknown[0][:40]}: no job of it in the dump; valid: {', '.join(trace.partitions)}")
+    there = [trace.partitions[each] for each in np.unique(trace.partition).tolist()]
+    if unknown := sorted({*asked.partitions} - {*there}):
+        valid = ", ".join(there[:MOST_NAMES]) + (", ..." if len(there) > MOST_NAMES else "")
+        raise BadInput(f"--partition {unknown[0][:40]}: no job of it in the dump; valid: {valid}")
     places = [trace.partitions.index(each) for each in asked.partitions]
-    return WeekWindow(
-        window.trace,
-        window.measured & np.isin(window.trace.partition, places),
-        *(window.length_s, window.recorded_wait_s, window.running, window.waiting),
-    )
+    return replace(window, measured=window.measured & np.isin(window.trace.partition, places))
 
 
 def _worked(
@@ -273,7 +276,10 @@ def _report(
         overall=compared(waits, "all jobs", np.ones(len(waits.identity), np.bool_), seed),
         partitions=of_partitions,
         sizes=by_group(waits, waits.size, SIZES, seed),
-        advice=[advise(each, judged.managed.get(each.name)) for each in of_partitions],
+        advice=[
+            advise(each, judged.managed.get(each.name))
+            for each in sorted(of_partitions, key=lambda each: (-each.jobs, each.name))
+        ],
         longest=longest(waits, partitions),
         mean_wait_s={each: float(np.concatenate([run[each].wait_s for run in runs]).mean()) for each in INTERVALS_S},
         waiting_h={name: row.tolist() for name, row in zip(partitions, waiting_h, strict=True) if row.any()},

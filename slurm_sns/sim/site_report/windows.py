@@ -24,8 +24,8 @@ TAIL_S = DAY_S
 AFTER_RUNNING_S = 1
 #: With so many waiting jobs the replay of a job takes about twice as long as with none.
 DEEP_QUEUE = 1000
-#: The fewest weeks from which an interval is drawn.
-FEWEST = 3
+#: The fewest weeks from which an interval is drawn. It is to cover 95 %; of three weeks it would cover 76, of six 93.
+FEWEST = 6
 #: A week of which this part is missing at the end of the dump still counts as one.
 MISSING = 0.05
 #: Such a part of the times at each end of a long dump may be wrong without any effect on the weeks.
@@ -53,6 +53,13 @@ class WeekWindow:
     recorded_wait_s: Moments
     running: int
     waiting: int
+
+    @property
+    def seen_s(self) -> int:
+        """How long its runs are looked at: a week, or of a shorter dump until the last recorded start."""
+        if self.length_s >= WEEK_S:
+            return self.length_s
+        return max(self.length_s, int((self.trace.submit + self.recorded_wait_s).max()))
 
 
 def weeks_of(trace: TraceArrays) -> Weeks:

@@ -7,6 +7,7 @@ those that are FUTURE: a trace was recorded in other states.
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from slurm_sns import conf_text
 from slurm_sns.coverage.sacct import SINFO
@@ -35,29 +36,41 @@ _OPTIONS_OF_SCONTROL = {"cputot": "cpus", "availablefeatures": "features"}
 _NOTHING = ("(null)", "N/A", "")
 
 
+class SiteCluster(NamedTuple):
+    """The nodes that a file lists, where its partitions and features let jobs run, and how its Slurm schedules.
+
+    `slurm` is None where the file is no slurm.conf.
+    """
+
+    node_arrays: NodeArrays
+    partitions: SitePartitions
+    slurm: SlurmParameters | None
+
+
 def read_cluster(name: str) -> tuple[NodeArrays, SitePartitions]:
     """The nodes that the file lists, and where its partitions and features let jobs run.
 
     Raises:
         BadInput: naming the line or the node, and what would be valid.
     """
+    node_arrays, partitions, _ = read_site_cluster(name)
+    return node_arrays, partitions
+
+
+def read_site_cluster(name: str) -> SiteCluster:
+    """The same, with how Slurm schedules there.
+
+    Raises:
+        BadInput: as above.
+    """
     source = TraceFile.of(name)
     nodes = site_nodes_in(source)
     if nodes is None:
-        return nodes_in(source), EVERYWHERE
-    return node_arrays(nodes), SitePartitions(nodes)
-
-
-def slurm_alone(name: str) -> SlurmParameters | None:
-    """How Slurm schedules by the slurm.conf of this name; None if the file is none.
-
-    Raises:
-        BadInput: it, or a file that it includes, cannot be read.
-    """
-    text = TraceFile.of(name).text()
-    if name == STANDARD_INPUT or _SCONTROL.search(text) or not _SLURM_CONF.search(text):
-        return None
-    return slurm_parameters(conf_text.read(Path(name)))
+        return SiteCluster(nodes_in(source), EVERYWHERE, None)
+    text = source.text()
+    is_slurm_conf = source.stored is None and not _SCONTROL.search(text) and _SLURM_CONF.search(text)
+    slurm = slurm_parameters(conf_text.read(Path(name))) if is_slurm_conf else None
+    return SiteCluster(node_arrays(nodes), SitePartitions(nodes), slurm)
 
 
 def site_nodes_in(source: TraceFile) -> tuple[SiteNode, ...] | None:

@@ -1,8 +1,10 @@
 """`sns report` of a site's accounting, as an admin runs it: the page, its JSON, and what bad dumps cost."""
 
+import io
 import json
 import random
 import sys
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from json_output import read
@@ -11,16 +13,16 @@ from slurm_sns.cli import main
 
 CONF = "NodeName=n[1-2] CPUs=4 RealMemory=16384\nPartitionName=main Nodes=ALL\nPartitionName=one Nodes=n1\n"
 COLUMNS = "JobID|User|Partition|State|Submit|Start|ElapsedRaw|TimelimitRaw|NNodes|AllocCPUS|ReqMem|Priority|SubmitLine"
-DAYS = 25
+DAYS = 44
 
 
 def jobs(days: int = DAYS) -> list[str]:
     """Each hour three jobs: two that take half a node with most of its memory, and a small one."""
     lines = []
     for hour in range(24 * days):
-        day, clock = 1 + hour // 24, f"{hour % 24:02}"
+        clock = f"{datetime(2026, 10, 1, tzinfo=UTC) + timedelta(hours=hour):%Y-%m-%dT%H}"
         for at, (partition, cores, memory) in enumerate((("main", 2, "12G"), ("one", 2, "12G"), ("main", 1, "1G"))):
-            moments = [f"2026-10-{day:02}T{clock}:{minute:02}:00" for minute in (at, 10 + at)]
+            moments = [f"{clock}:{minute:02}:00" for minute in (at, 10 + at)]
             asked = f"{900 + 60 * at}|60|1|{cores}|{memory}|{100 - at}|sbatch -n {cores} job.sh"
             lines.append(f"{len(lines)}|u{hour % 3}|{partition}|COMPLETED|{moments[0]}|{moments[1]}|{asked}\n")
     return lines
@@ -50,8 +52,8 @@ def test_the_json_is_as_documented_and_measures_whole_weeks(sns):
     code, out, error = sns(DUMP, "--json")
     assert (code, error) == (0, "")
     found = read("sns report", out)["accounting"]
-    assert (found["jobs"], found["weeks"], found["weeks_there"]) == (72 * DAYS, 3, 3)
-    assert found["overall"]["jobs"] == 3 * 7 * 72
+    assert (found["jobs"], found["weeks"], found["weeks_there"]) == (72 * DAYS, 6, 6)
+    assert found["overall"]["jobs"] == 6 * 7 * 72
     assert found["overall"]["recorded"]["mean_s"] == 600
     assert [each["name"] for each in found["partitions"]] == ["main", "one"]
     assert sum(each["jobs"] for each in found["partitions"]) == found["overall"]["jobs"]
@@ -78,7 +80,7 @@ def test_the_page_says_what_was_left_out_and_too_few_weeks_advise_nothing(sns):
     assert (code, error) == (0, "")
     assert "line with another number of fields than the header" in out
     assert " 33" in out
-    assert "at least 3 weeks" in " ".join(out.split())
+    assert "at least 6 weeks" in " ".join(out.split())
     assert "Let it manage" not in out
     assert "There is no 95 % interval" in " ".join(out.split())
 
@@ -133,3 +135,28 @@ def test_a_dump_needs_the_nodes_and_its_options_go_with_no_looks(tmp_path, monke
         with pytest.raises(SystemExit):
             main()
         assert says in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_dump_and_nodes_come_through_pipes(tmp_path, monkeypatch, capsys):
+    (tmp_path / "show").write_text("NodeName=n1 CPUTot=4 RealMemory=16384 Partitions=main,one\n")
+    for argv, given in (
+        (["-", "--nodes", str(tmp_path / "show")], DUMP),
+        (["dump", "--nodes", "-"], (tmp_path / "show").read_text()),
+    ):
+        (tmp_path / "dump").write_text(DUMP)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+        monkeypatch.setattr(sys, "argv", ["sns", "report", *argv, "--jobs", "1", "--weeks", "1"])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, error = capsys.readouterr()
+        assert (ended.value.code or 0, error) == (0, "")
+        assert "with the defaults of SchedulerParameters" in " ".join(out.split()) or "has the defaults" in out
+
+
+def test_a_partition_without_jobs_is_refused_with_those_that_have_some(sns):
+    code, out, error = sns(DUMP, "--partition", "gpu\x1b")
+    assert (code, out) == (2, "")
+    assert "no job of it in the dump; valid: main, one" in error
+    assert "\x1b" not in error

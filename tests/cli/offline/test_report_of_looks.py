@@ -313,6 +313,7 @@ class TestDamage:
             (json.dumps(look(0, pending="10")) + "\n", lines.NO_LOOK),
             (json.dumps(look(float("nan"))) + "\n", lines.NO_LOOK),
             (json.dumps(look(1e300)) + "\n", lines.OUT_OF_RANGE),
+            ('{"version": 1, "summary": {"looks": 1e400}, "at_s": 1, "advices": [], "outcomes": []}\n', lines.NO_LOOK),
             (json.dumps(look(0, pending=10**400)) + "\n", lines.OUT_OF_RANGE),
             (json.dumps(look(0, outcomes=[outcome("1", "earlier", -5.0)])) + "\n", lines.OUT_OF_RANGE),
         ],

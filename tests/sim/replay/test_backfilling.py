@@ -106,8 +106,13 @@ def rows(cycles) -> list[list[int]]:
 )
 def test_jobs_start_as_by_the_policies_that_make_plans(case, how):
     (nodes, trace), (algorithm, members, depth, interval_s, shares) = case, how
-    if not trace.jobs:
-        return
+    if trace.jobs:
+        both = as_by_plans(nodes, trace, algorithm, members, depth=depth, interval_s=interval_s, shares=shares)
+        assert both[0] == both[1]
+
+
+def as_by_plans(nodes, trace, algorithm, members, *, depth=100, interval_s=1, shares=None):
+    """What the compiled passes do with the trace, and what the plain policies do."""
     rules = Rules(members, queue_depth=depth, reservations=0, weighs=True)
     places = [PlainPortfolio(replace(rules, portfolio=(member,))) for member in members]
     if algorithm == FCFS:
@@ -119,10 +124,46 @@ def test_jobs_start_as_by_the_policies_that_make_plans(case, how):
 
     done = replay_in_order(nodes, of_values(trace), rules, algorithm, interval_s=interval_s, shares=shares)
 
-    plain = PlannedSimulation(nodes, trace, policy, interval_s=interval_s, shares=shares).run()
+    plain = PlannedSimulation(nodes, trace, policy, interval_s=interval_s, shares=shares or {}).run()
     plain_run = plain.as_run(of_values(trace))
-    assert what(done) == what(plain_run)
-    assert rows(done.cycles) == rows(plain_run.cycles)
+    return (what(done), rows(done.cycles)), (what(plain_run), rows(plain_run.cycles))
+
+
+def site(*cores: int) -> NodeArrays:
+    """Nodes a, b, ... of so many cores."""
+    sizes = [Resources(each, 8192) for each in cores]
+    return NodeArrays.of([Node(name, size, size) for name, size in zip(NAMES, sizes, strict=False)])
+
+
+def jobs_of(*listed) -> Trace:
+    """Jobs of submit, run, and the alternatives as (nodes, cores); `allowed` nodes may come last."""
+    found = []
+    for at, (submit_s, run_s, ways, *allowed) in enumerate(listed):
+        several = tuple(Alternative(nodes, Resources(cores, 1024)) for nodes, cores in ways)
+        names = frozenset(*allowed) if allowed else None
+        found.append(TraceJob(Job(at, submit_s, several, (submit_s,), allowed=names, expected_run_s=run_s), run_s))
+    return Trace(tuple(found), {})
+
+
+@pytest.mark.parametrize("algorithm", [FCFS, EASY])
+def test_several_members_go_on_after_more_jobs_than_there_are_cores(algorithm):
+    trace = jobs_of(*((at, 3, [(1, 2)]) for at in range(9)))
+    compiled, plain = as_by_plans(site(2), trace, algorithm, ("first-fit", "best-fit-cores"))
+    assert compiled == plain
+
+
+def test_a_job_may_have_one_node_by_one_member_and_several_by_another():
+    trace = jobs_of((0, 50, [(1, 4)]), (0, 50, [(1, 4)]), (0, 50, [(1, 12), (2, 4)]), (0, 50, [(1, 4)]))
+    compiled, plain = as_by_plans(site(8, 12), trace, EASY, ("first-fit", "worse-fit-cores"))
+    assert compiled == plain
+
+
+@pytest.mark.parametrize("members", [("best-fit-cores", "first-fit"), ("first-fit", "best-fit-cores")])
+def test_a_member_that_starts_nothing_beside_the_head_job_is_not_the_last_word(members):
+    trace = jobs_of((0, 100, [(2, 8)], "de"), (1, 100, [(3, 8)]), (1, 300, [(2, 4)]))
+    compiled, plain = as_by_plans(site(8, 8, 4, 8, 8), trace, EASY, members)
+    assert compiled == plain
+    assert compiled[0][2][0] == 1
 
 
 @pytest.mark.long

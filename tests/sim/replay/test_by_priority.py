@@ -74,3 +74,14 @@ def test_for_the_first_job_of_the_queue_capacity_is_withheld_again_once_it_is_ol
     old = replay_by_priority(SITE, of, rules, interval_s=1, age_limit_s=100).start[8]
     assert never > 300
     assert 101 < old < 130
+
+
+def test_capacity_is_withheld_for_good_where_the_age_limit_comes_first():
+    """Job 1 needs both nodes; small jobs come all the time and would pass it after 30 s."""
+    small = [(at, 8, 0) for at in range(2, 90)]
+    of = trace([(0, 8, 1), (1, 5, 2), *small], [0] * 90)
+    waits = [
+        replay_by_priority(SITE, of, RULES, interval_s=1, age_limit_s=limit_s).start.tolist()[1]
+        for limit_s in (None, 10)
+    ]
+    assert waits[1] <= waits[0]

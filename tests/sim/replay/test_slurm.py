@@ -291,3 +291,11 @@ def test_bookings_of_a_node_do_not_overlap_and_last_as_long_as_their_jobs(case):
             assert each.begin_s <= each.planned_s
             assert now_s < each.planned_s <= now_s + parameters.bf_window_s
             assert each.planned_s + limits[each.job] <= each.end_s
+
+
+def test_the_main_pass_of_a_submission_comes_in_the_next_cycle_that_there_is():
+    """Job 2 is submitted between cycles, after the backfill of the first cycle: only the main pass sees it soon."""
+    nodes, jobs = of(2), [job(1, 0, 600, 1), job(2, 3, 600, 1)]
+    trace = of_values(Trace(tuple(jobs), {}))
+    run = replay_as_slurm(nodes, trace, SlurmParameters(bf_interval_s=300), interval_s=10)
+    assert run.start_s.tolist() == [0, 20]

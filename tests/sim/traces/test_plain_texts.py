@@ -34,3 +34,8 @@ def test_plain_texts_are_all_read():
     assert plain_numbers(["7", "4294967295"]).tolist() == [7, 4294967295]
     with pytest.raises(BadInput):
         sacct.moment_s("2026-02-30T00:00:00")
+
+
+@pytest.mark.parametrize("text", ["7", "7_0", "7_3", "4294967295_12"])
+def test_the_number_of_a_job_is_shown_as_sacct_shows_it(text):
+    assert sacct.job_text(sacct.job_number(text)) == text

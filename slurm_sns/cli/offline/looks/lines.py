@@ -74,7 +74,7 @@ class LookLines:
             if found["version"] < 2:
                 self._fill(found)
             (look,) = _adapter().validate_python((found,))
-        except (ValueError, TypeError, AttributeError, KeyError):  # pydantic's errors are ValueErrors
+        except (ValueError, TypeError, AttributeError, KeyError, OverflowError):  # pydantic's errors are ValueErrors
             return NO_LOOK
         return look if _is_in_range(look) else OUT_OF_RANGE
 
