@@ -17,7 +17,7 @@ class AsSlurm(NamedTuple):
 
     #: A job may not end in the second in which a booking begins.
     keeps_apart: bool = False
-    #: Expected ends of running jobs are looked at in groups.
+    #: Expected ends of running jobs are looked at in groups, anew in the second after a start.
     groups_ends: bool = False
     #: A booking is of certain nodes, from the tightest run of neighbours.
     names_nodes: bool = False
@@ -37,6 +37,7 @@ def conservative(count: int, jobs: Sequence[TraceJob], limits_s: Sequence[int], 
     now_s = 0
     while len(starts) < len(jobs):
         booked: list[Held] = []
+        before = len(starts)
         for at, each in enumerate(jobs):
             if at in starts or each.job.submit_s > now_s:
                 continue
@@ -55,6 +56,8 @@ def conservative(count: int, jobs: Sequence[TraceJob], limits_s: Sequence[int], 
             else:
                 booked.append(plan)
         events = [held.end_s for held in starts.values()] + [each.job.submit_s for each in jobs]
+        if rules.groups_ends and len(starts) > before:
+            events.append(now_s + 1)  # Slurm plans again after a start, and groups begin at the moment of a pass
         now_s = min((moment_s for moment_s in events if moment_s > now_s), default=now_s)
     return [starts[at].begin_s for at in range(len(jobs))]
 
