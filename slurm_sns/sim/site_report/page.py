@@ -139,9 +139,8 @@ def _gain(report: SiteReport) -> ReportSection:
     ]
     notes = [
         (
-            "Both columns of waits besides the recorded one are simulated. `earlier` and `later` are the parts of "
-            "the jobs "
-            f"that start more than {span(NOTICED_S)} earlier or later under {SNS}."
+            "Both columns of waits besides the recorded one are simulated. `earlier` and `later` are the parts of the "
+            f"jobs that start more than {span(NOTICED_S)} earlier or later under {SNS}."
         )
     ]
     if len(report.partitions) > len(partitions):
@@ -231,9 +230,8 @@ def _why(report: SiteReport) -> ReportSection:
         ),
         *(f"{column}: {why}." for column, why in zip(REASON_COLUMNS, WHY, strict=True)),
         (
-            f"{SNS} can help against the first two: it lets other jobs use what is free, and mixes jobs so that "
-            "memory and "
-            "cores run out together. Against a lack of cores it can do nothing."
+            f"{SNS} can help against the first two: it lets other jobs use what is free, and mixes jobs so that memory "
+            "and cores run out together. Against a lack of cores it can do nothing."
         ),
     ]
     table = ReportTable(("partition", "waiting hours", *REASON_COLUMNS), rows, frozenset(range(1, 6)))
@@ -319,7 +317,7 @@ def _trust(report: SiteReport) -> ReportSection:
         sentences.append("The dump has no TimelimitRaw: the simulated Slurm knows how long each job will run.")
     if report.live.by_priority:
         sentences.append("Both simulations take the jobs by the Priority that the dump has, which is the last one.")
-    if not report.live.by_priority:
+    else:
         sentences.append(
             f"The dump has no Priority: the simulated Slurm takes jobs by their submits, and {SNS} gives accounts "
             "equal shares."
@@ -349,18 +347,15 @@ def _basis(report: SiteReport) -> ReportSection:
     sentences = [
         (
             f"The dump has {report.trace_jobs:,} jobs that can be replayed on the {nodes:,} nodes with {cores:,} "
-            "cores and "
-            f"{memory_mb / 1024:,.0f} GiB."
+            f"cores and {memory_mb / 1024:,.0f} GiB."
         ),
         (
             f"{replayed}: {report.replayed_jobs:,} jobs, of which {report.overall.jobs:,} were submitted in that "
-            "time and "
-            "are measured. The others ran or waited at its begin, or came in the day after it."
+            "time and are measured. The others ran or waited at its begin, or came in the day after it."
         ),
         (
             f"Of {report.running:,} jobs that ran at the begin by the record, {report.late:,} found no place at once "
-            "in the "
-            "simulation."
+            f"under {SLURM}."
         ),
     ]
     if many < FEWEST:
@@ -382,8 +377,7 @@ def _next() -> ReportSection:
         ),
         (
             "Then install it in the mode observe, in which it changes no job (docs/admins/install.md), and begin "
-            "with one "
-            "small partition."
+            "with one small partition."
         ),
     ]
     return ReportSection("Next step", sentences)

@@ -77,11 +77,11 @@ def test_for_the_first_job_of_the_queue_capacity_is_withheld_again_once_it_is_ol
 
 
 def test_capacity_is_withheld_for_good_where_the_age_limit_comes_first():
-    """Job 1 needs both nodes; small jobs come all the time and would pass it after 30 s."""
-    small = [(at, 8, 0) for at in range(2, 90)]
-    of = trace([(0, 8, 1), (1, 5, 2), *small], [0] * 90)
-    waits = [
-        replay_by_priority(SITE, of, RULES, interval_s=1, age_limit_s=limit_s).start.tolist()[1]
-        for limit_s in (None, 10)
+    """Both nodes are full until cores come free one by one; job 8 needs two on each, and small jobs would pass it."""
+    first, small = [(0, 40 + 4 * at, 0) for at in range(8)], [(at, 60, 0) for at in range(2, 90)]
+    of = trace([*first, (1, 5, 2), *small], [0] * 97)
+    starts = [
+        replay_by_priority(SITE, of, RULES, interval_s=1, age_limit_s=limit_s).start.tolist()[8]
+        for limit_s in (None, 10, 0)
     ]
-    assert waits[1] <= waits[0]
+    assert starts[1] == starts[2] < starts[0]
