@@ -52,6 +52,8 @@ def _saying_what_explores(plan: Plan, explorations: Explorations) -> Plan:
 LONGEST_RETRY_S = 10.0
 #: The least time between two cycles when a policy asks for an earlier one.
 LEAST_INTERVAL_S = 0.1
+#: How long before slurmctld's next look at updated jobs a cycle should have ended: the next cycle may take a little longer.
+SPARE_S = 0.1
 
 
 @contextmanager
@@ -124,9 +126,9 @@ class Scheduler:
                 plan = self.cycle().plan
                 self._outage.over(self._ports.clock.now())
                 retry_s = interval_s
-                due_s = until_next_s(plan, started_s, interval_s)
                 # A clock that was stepped back in the meantime must not put us to sleep for longer.
-                pause_s = min(due_s, due_s - (self._ports.clock.now() - started_s))
+                took_s = max(0.0, self._ports.clock.now() - started_s)
+                pause_s = until_next_s(plan, started_s, took_s, interval_s)
             except SnsError as problem:
                 self._outage.met(str(problem), self._ports.clock.now())
                 pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
@@ -277,8 +279,17 @@ class Scheduler:
         self._problems_logged = found
 
 
-def until_next_s(plan: Plan, began_s: float, interval_s: float) -> float:
-    """How long after a cycle began the next one begins: when the plan asks for it, at most `interval_s` later."""
-    if plan.wake_s is None:
-        return interval_s
-    return min(interval_s, max(LEAST_INTERVAL_S, float(plan.wake_s) - began_s))
+def until_next_s(plan: Plan, began_s: float, took_s: float, interval_s: float) -> float:
+    """How long after the end of a cycle the next one begins: when the plan asks for it, at most an interval later.
+
+    An interval of whole seconds or longer is shifted, by half a second at most, so that a cycle as long as this one ends
+    `SPARE_S` before slurmctld's clock has a whole second. Only then slurmctld looks whether jobs were updated
+    (26.05, `_slurmctld_background`): a job that is placed just before does not wait for most of a second.
+    """
+    next_s = began_s + interval_s
+    if interval_s >= 1:
+        ahead_s = took_s + SPARE_S
+        next_s = round(next_s + ahead_s) - ahead_s
+    if plan.wake_s is not None:
+        next_s = min(next_s, max(began_s + LEAST_INTERVAL_S, float(plan.wake_s)))
+    return max(0.0, next_s - began_s - took_s)

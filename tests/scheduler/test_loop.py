@@ -17,7 +17,7 @@ from slurm_sns.scheduler.dispatch.dispatcher import MOST_FOLLOW_UPS, MOST_UNBOOS
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import BOOST
-from slurm_sns.scheduler.loop import LONGEST_RETRY_S, Scheduler
+from slurm_sns.scheduler.loop import LONGEST_RETRY_S, SPARE_S, Scheduler
 from slurm_sns.scheduler.observation import DatabaseQueue, JobState
 from slurm_sns.scheduler.ports import PolicyHistory
 from slurm_sns.submit.record import MemoryRequest
@@ -473,8 +473,25 @@ def test_the_rhythm_comes_back_with_slurmctld(site: Site) -> None:
 
     site.slurm.observe = sometimes
     site.slurm.sleep = pauses.append
-    site.scheduler(ENFORCE).run(1.0, until(5))
-    assert pauses == [1, 2, 1, 1, 1]
+    site.scheduler(ENFORCE).run(0.5, until(5))
+    assert pauses == [0.5, 1, 0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(("interval_s", "cycle_s"), [(1.0, 0.03), (1.0, 0.6), (2.0, 0.03), (30.0, 1.7)])
+def test_cycles_end_just_before_slurmctld_looks_for_updated_jobs(site: Site, interval_s: float, cycle_s: float) -> None:
+    observe, ends_s = site.slurm.observe, []
+    site.slurm.sleep(0.37)
+
+    def slow():
+        site.slurm.sleep(cycle_s)
+        ends_s.append(site.slurm.now())
+        return observe()
+
+    site.slurm.observe = slow
+    site.scheduler(ENFORCE).run(interval_s, until(4))
+    ends_s = ends_s[:4]  # the last look is that of the stop
+    assert [end_s % 1 for end_s in ends_s[1:]] == [pytest.approx(1 - SPARE_S)] * 3
+    assert [late - early for early, late in pairwise(ends_s)] == [pytest.approx(interval_s, abs=0.5)] * 3
 
 
 def test_a_long_commit_shows_signs_of_life() -> None:
@@ -922,13 +939,13 @@ def test_losing_slurmctld_among_the_actions_is_an_outage_and_what_was_placed_sta
 
 
 @pytest.mark.parametrize(
-    ("wake_in_s", "pause_s"), [(None, 2.0), (0.5, 0.5), (1.25, 1.25), (60.0, 2.0), (-5.0, 0.1), (0.0, 0.1)]
+    ("wake_in_s", "pause_s"), [(None, 0.9), (0.5, 0.5), (0.75, 0.75), (60.0, 0.9), (-5.0, 0.1), (0.0, 0.1)]
 )
 def test_the_next_cycle_begins_when_the_plan_says_within_the_interval(site: Site, wake_in_s, pause_s: float) -> None:
     pauses = []
     site.slurm.sleep = pauses.append
     plan = Plan(wake_s=None if wake_in_s is None else NOW + wake_in_s)
-    scripted(site, plan).run(2.0, until(1))
+    scripted(site, plan).run(0.9, until(1))
     assert pauses == [pytest.approx(pause_s)]
 
 
