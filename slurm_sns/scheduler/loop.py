@@ -52,7 +52,7 @@ def _saying_what_explores(plan: Plan, explorations: Explorations) -> Plan:
 LONGEST_RETRY_S = 10.0
 #: The least time between two cycles when a policy asks for an earlier one.
 LEAST_INTERVAL_S = 0.1
-#: How long before slurmctld's next look at updated jobs a cycle should have ended: the next cycle may take a little longer.
+#: How long before slurmctld's next look at updated jobs a cycle is to end: the next one may take a little longer.
 SPARE_S = 0.1
 
 
@@ -282,9 +282,9 @@ class Scheduler:
 def until_next_s(plan: Plan, began_s: float, took_s: float, interval_s: float) -> float:
     """How long after the end of a cycle the next one begins: when the plan asks for it, at most an interval later.
 
-    An interval of whole seconds or longer is shifted, by half a second at most, so that a cycle as long as this one ends
-    `SPARE_S` before slurmctld's clock has a whole second. Only then slurmctld looks whether jobs were updated
-    (26.05, `_slurmctld_background`): a job that is placed just before does not wait for most of a second.
+    With an interval of a second or more the next cycle is shifted, by half a second at most: if it is as long as this
+    one, it ends `SPARE_S` before a whole second. Only then slurmctld looks whether jobs were updated (26.05,
+    `_slurmctld_background`), and a job that is placed just before starts at once.
     """
     next_s = began_s + interval_s
     if interval_s >= 1:

@@ -315,13 +315,10 @@ def _trust(report: SiteReport) -> ReportSection:
         sentences.append(f"Further apart than a factor of {NEAR_FACTOR:g}: {_first(far)}. Do not rely on their rows.")
     if not report.has_limits:
         sentences.append("The dump has no TimelimitRaw: the simulated Slurm knows how long each job will run.")
-    if report.live.by_priority:
+    if report.has_priorities:
         sentences.append("Both simulations take the jobs by the Priority that the dump has, which is the last one.")
     else:
-        sentences.append(
-            f"The dump has no Priority: the simulated Slurm takes jobs by their submits, and {SNS} gives accounts "
-            "equal shares."
-        )
+        sentences.append("The dump has no Priority: both simulations take the jobs by their submits.")
     sentences.append(f"{_withholding(report.live)} On a cluster the first limit is by user.")
     return ReportSection("How far to trust it", sentences)
 

@@ -13,7 +13,7 @@ from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.registry import specification
-from slurm_sns.sim.replay.trace_replay import replay, replay_as_slurm, replay_by_priority
+from slurm_sns.sim.replay.trace_replay import replay_as_slurm, replay_by_priority
 from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.site_report.waiting_reasons import Instants, look
 from slurm_sns.sim.site_report.windows import AFTER_RUNNING_S, WeekWindow
@@ -29,17 +29,15 @@ SLURM_ALONE = 0
 class LiveRules:
     """The rules of a cluster: those of its policy, and its age limit; and how its Slurm schedules alone.
 
-    `by_priority`: its queue has Slurm's order (queue_order `slurm`); otherwise accounts have equal shares. `slurm` is
-    None where no slurm.conf says it: Slurm's defaults.
+    Its queue has Slurm's order (queue_order `slurm`). `slurm` is None where no slurm.conf says it: Slurm's defaults.
     """
 
     rules: Rules
     age_limit_s: int | None
-    by_priority: bool
     slurm: SlurmParameters | None = None
 
 
-def live_rules(policy: str, *, by_priority: bool) -> LiveRules:
+def live_rules(policy: str) -> LiveRules:
     """The rules of a cluster that has this policy, or one heuristic alone, and else the defaults of sns.yaml.
 
     Raises:
@@ -53,7 +51,7 @@ def live_rules(policy: str, *, by_priority: bool) -> LiveRules:
     settings = MatchingSection()
     # The simulator has no limit by user yet; this one is by job, so capacity is withheld more often than on a cluster.
     rules = replace(placed.rules, withhold_up_to_s=settings.withhold_limit_s)
-    return LiveRules(rules, settings.age_limit_s, by_priority)
+    return LiveRules(rules, settings.age_limit_s)
 
 
 class Piece(NamedTuple):
@@ -91,10 +89,6 @@ def _replayed(piece: Piece) -> TraceRun:
     trace, live = piece.window.trace, piece.live
     if piece.interval_s == SLURM_ALONE:
         return replay_as_slurm(piece.node_arrays, trace, live.slurm or SlurmParameters())
-    if live.by_priority:
-        return replay_by_priority(
-            piece.node_arrays, trace, live.rules, interval_s=piece.interval_s, age_limit_s=live.age_limit_s
-        )
-    # Only what slurm_sns itself goes by: without priorities Slurm takes the jobs by their submits.
-    plain = replace(trace, priority=trace.priority[:0])
-    return replay(piece.node_arrays, plain, live.rules, interval_s=piece.interval_s, age_limit_s=live.age_limit_s)
+    return replay_by_priority(
+        piece.node_arrays, trace, live.rules, interval_s=piece.interval_s, age_limit_s=live.age_limit_s
+    )

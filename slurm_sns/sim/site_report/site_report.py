@@ -75,6 +75,7 @@ class SiteReport:
     site: tuple[int, int, int]  #: nodes, cores, memory in MiB
     live: LiveRules
     has_limits: bool
+    has_priorities: bool
     weeks: Weeks
     replayed: Sequence[int]
     #: Jobs that were replayed, those at the begins of the weeks and in their tails, too; and those late at the begins.
@@ -126,7 +127,7 @@ def read_record(asked: ReportRequest, report: ReportProgress = no_report) -> Sit
     Raises:
         BadInput: a file cannot be read, or says too little; the message says what is valid.
     """
-    live_rules(asked.policy, by_priority=True)  # a wrong name is told before the reading
+    live_rules(asked.policy)  # a wrong name is told before the reading
     site = read_site_cluster(asked.nodes)
     source, sample = TraceFile.of(asked.dump), LineSample(asked.seed)
     header = header_of_sacct(source)
@@ -159,8 +160,7 @@ def site_report(
         BadInput: the record says too little; the message says what is valid.
     """
     trace = record.trace
-    live = live_rules(asked.policy, by_priority="Priority" in record.columns)
-    live = replace(live, slurm=record.slurm)
+    live = replace(live_rules(asked.policy), slurm=record.slurm)
     weeks = weeks_of(trace)
     replayed = _chosen_weeks(asked, trace, weeks)
     windows = [_window(asked, trace, weeks, week) for week in replayed]
@@ -267,6 +267,7 @@ def _report(
         (len(node_arrays.names), total.cores, total.memory_mb),
         live,
         bool(LIMITS & record.columns),
+        "Priority" in record.columns,
         weeks,
         replayed,
         replayed_jobs=sum(len(window.trace) for window in windows),

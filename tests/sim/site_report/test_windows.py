@@ -94,13 +94,14 @@ times = st.integers(0, 3 * DAY_S)
     st.booleans(),
 )
 @pytest.mark.long
-def test_no_replay_of_a_week_loses_a_job(jobs, begin_s, length_s, interval_s, by_priority):
+def test_no_replay_of_a_week_loses_a_job(jobs, begin_s, length_s, interval_s, has_priorities):
     recorded = sorted((submit, submit + wait, run) for submit, wait, run in jobs)
-    window = cut(trace(*recorded, cores=3, priority=tuple(range(len(jobs)))), begin_s, length_s)
+    priorities = {"priority": tuple(range(len(jobs)))} if has_priorities else {}
+    window = cut(trace(*recorded, cores=3, **priorities), begin_s, length_s)
     measured = [submit for submit, *_ in recorded if begin_s <= submit < begin_s + length_s]
     assert np.count_nonzero(window.measured) == len(measured)
     if len(window.trace):
-        live = live_rules("max-jobs", by_priority=by_priority)
+        live = live_rules("max-jobs")
         found = run_piece(Piece(0, interval_s, window, NODES, live, looks=True))
         assert len(found.wait_s) == len(measured)
         assert (found.wait_s >= 0).all()
