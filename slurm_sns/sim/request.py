@@ -51,7 +51,8 @@ class SimulationRequest:
     """How to replay a trace.
 
     `policy` None: it makes no plans, and its runner simulates it by its `parameters`. `age_limit_s` None: no
-    job becomes over-aged; `spreading` None: no job is spread. `penalty_s` is what a resume or a move costs.
+    job becomes over-aged; `spreading` None: no job is spread. `penalty_s` is what a resume or a move costs. `given` are
+    the names of the parameters that the user has set.
     """
 
     name: str
@@ -63,6 +64,7 @@ class SimulationRequest:
     shares: Mapping[str, float] = field(default_factory=dict)
     spreading: SpreadingRequest | None = None
     penalty_s: int = 0
+    given: frozenset[str] = frozenset()
 
     def parameters_of(self, kind: type[_Parameters]) -> _Parameters:
         """The policy's parameters of this type; it must have some."""

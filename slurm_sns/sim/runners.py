@@ -36,7 +36,7 @@ from slurm_sns.sim.results.pool_results import measure_pools, pool_job_lines, po
 from slurm_sns.sim.results.result_files import result_files
 from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.trace import SMALLEST_MEMORY_MB, TraceArrays
-from slurm_sns.sim.traces.cluster_nodes import read_cluster
+from slurm_sns.sim.traces.cluster_nodes import read_cluster, read_site_cluster
 from slurm_sns.sim.traces.fluid_trace import has_tasks, on_whole_nodes, read_fluid
 from slurm_sns.sim.traces.nodes_csv import read_site
 from slurm_sns.sim.traces.pool_trace import has_pools, read_pool_trace
@@ -250,14 +250,17 @@ def in_order(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
 
 
 def slurm_alone(trace: str, nodes: str, asked: SimulationRequest, load_factor: float, limit: int | None) -> Replay:
-    """Slurm without slurm_sns: jobs keep their geometry.
+    """Slurm without slurm_sns: jobs keep their geometry. What is not asked for is as the site's slurm.conf says it.
 
     Raises:
         BadInput: as in `in_order`.
     """
-    node_arrays, partitions = read_cluster(nodes)
+    node_arrays, partitions, of_site = read_site_cluster(nodes)
     _require_no_pools(trace, asked)
     spreading, parameters = _spreading_of(asked), asked.parameters_of(SlurmParameters)
+    if of_site is not None:
+        given = asked.given & asdict(parameters).keys()
+        parameters = replace(of_site, **{name: getattr(parameters, name) for name in given})
     placed_as = CE if parameters.exclusive else MAX_JOBS
     records, spread = _batch_jobs(
         trace, (node_arrays, partitions), spreading, placed_as, load_factor=load_factor, limit=limit

@@ -138,6 +138,7 @@ def requested(
         {} if isinstance(shares, str) else shares,
         of_spreading,
         penalty_s or 0,
+        frozenset(settings),
     )
 
 

@@ -52,6 +52,17 @@ def test_jobs_run_on_the_nodes_of_their_partitions_and_features(policy, sns, tmp
     assert any("m1" in row["nodes"] for row in rows)
 
 
+def test_slurm_alone_schedules_as_slurm_conf_says_and_as_is_asked(sns, tmp_path):
+    said = CONF + "SchedulerParameters=bf_interval=7,bf_window=60,batch_sched_delay=9\nEpilog=/bin/true\n"
+    (tmp_path / "slurm.conf").write_text(said)
+    asked = ("--policy", "slurm", "--batch-sched-delay", "3", "--exclusive", "--json")
+    code, out, error = sns("simulate", "dump.psv", "--slurm-conf", "slurm.conf", *asked)
+    assert (code, error) == (0, "")
+    found = json.loads(out)
+    names = ("bf_interval_s", "bf_window_s", "bf_max_job_test", "batch_sched_delay_s", "epilog", "exclusive")
+    assert [found[name] for name in names] == [7, 3600, 500, 3, True, True]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
