@@ -35,6 +35,10 @@ Reads = Mapping[str, Callable[[Fields], Any]]
 #: Where the next key begins: `ReqB:S:C:T=`, `CPUs/Task=`.
 _NEXT_KEY = re.compile(r" +(?=[A-Za-z][A-Za-z0-9_:/]*=)")
 _OWNER = re.compile(r" UserId=[^=]{0,256}\([0-9]{1,10}\) GroupId=")
+#: What stands behind the name of a heterogeneous job's part.
+_PARTS = re.compile(r" HetJobIdSet=[0-9,-]*\Z")
+#: Who gave a node's reason and when, or what else admins wrote about it.
+_REASON_ENDS = re.compile(r" \[[^\]@]{1,256}@[^\]]{1,64}\]| (?:Comment|Extra)=")
 _NAMED = re.compile(r"(.*)\(([0-9]{1,10})\)", re.DOTALL)
 _AMOUNT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,9})?)([KMGTP]?)", re.ASCII)
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
@@ -252,6 +256,39 @@ def _cores_or_sockets(shown: Fields) -> int | None:
     return by_node if isinstance(by_node, int) else _part("ReqB:S:C:T", 1)(shown) or _part("ReqB:S:C:T", 0)(shown)
 
 
+def _nodes_of_tres(shown: Fields) -> int | None:
+    """The fewest nodes that the owner asked for; None where ReqTRES, in 22.05 TRES, does not say."""
+    words = shown.get("ReqTRES", shown.get("TRES", "")).split(",")
+    found = next((word[5:] for word in words if word.startswith("node=")), None)
+    return None if found is None else amount(found)
+
+
+def _is_own_estimate(shown: Fields) -> bool:
+    """Whether both ends of NumNodes are one number that is not the fewest nodes of the owner's: Slurm's estimate."""
+    fewest, most = _number("NumNodes")(shown), _last_of_range("NumNodes")(shown)
+    asked = _nodes_of_tres(shown)
+    return asked is not None and isinstance(fewest, int) and fewest == most and asked < fewest
+
+
+def _has_range(shown: Fields) -> bool:
+    """Whether the owner gave the end of such a range.
+
+    Slurm shows the nodes that it plans for `-N2-4` as `4-4` (seen from 22.05 to 26.05). Of a job of -n alone that it
+    has not planned yet, such as a held one, releases before 26.05 show their estimate in the same way (seen on 24.11).
+    """
+    return "SchedNodeList" in shown or "Exclusive" in shown
+
+
+def _fewest_nodes(shown: Fields) -> int | str | None:
+    is_planned = _is_own_estimate(shown) and _has_range(shown)
+    return _nodes_of_tres(shown) if is_planned else _number("NumNodes")(shown)
+
+
+def _most_nodes(shown: Fields) -> int | None:
+    is_open = _is_own_estimate(shown) and not _has_range(shown)
+    return None if is_open else _last_of_range("NumNodes")(shown)
+
+
 def _constraints(shown: Fields) -> list[str]:
     text = _text("Features")(shown)
     return [] if text is None else [text]
@@ -307,8 +344,8 @@ class JobText(_TextRecord):
         "excluded_nodes": _text("ExcNodeList"),
         "allocated_nodes": _text("NodeList"),
         "scheduled_nodes": _text("SchedNodeList"),
-        "num_nodes": _number("NumNodes"),
-        "max_nodes": _last_of_range("NumNodes"),
+        "num_nodes": _fewest_nodes,
+        "max_nodes": _most_nodes,
         "ntasks": _number("NumTasks"),
         "cpus": _number("NumCPUs"),
         "cpus_per_task": _number("CPUs/Task"),
@@ -456,7 +493,7 @@ def jobs(text: str) -> TextAnswer:
 
 def nodes(text: str) -> TextAnswer:
     """The nodes of `scontrol -d -o show node`."""
-    return _answer(text, "NodeName", _fields, NodeText)
+    return _answer(text, "NodeName", _node_fields, NodeText)
 
 
 def partitions(text: str) -> TextAnswer:
@@ -515,6 +552,13 @@ def _fields(line: str) -> Fields:
     return found
 
 
+def _node_fields(line: str) -> Fields:
+    """The fields of a node's line. Its reason is an admin's free text; all that is read stands before it."""
+    shown, has_reason, text = line.partition(" Reason=")
+    found = _fields(shown)
+    return {**found, "Reason": _REASON_ENDS.split(text, 1)[0].strip()} if has_reason else found
+
+
 def _job_fields(line: str) -> Fields:
     """The fields of a job's line.
 
@@ -531,6 +575,8 @@ def _job_fields(line: str) -> Fields:
     if not has_end:
         raise ValueError("a job's line is cut off")
     found = {**dict(_pairs(head)), "JobName": rest[: owners[0]]}
+    if "HetJobId" in found:
+        found["JobName"] = _PARTS.sub("", found["JobName"])
     if not found.get("JobId", "").isdecimal():
         raise ValueError("a job's id is no number")
     for key, value in _pairs(own):

@@ -169,7 +169,7 @@ def test_a_key_of_slurms_own_that_comes_twice_costs_that_job() -> None:
 
 def test_what_an_admin_writes_about_a_node_changes_none_of_its_fields() -> None:
     (record,) = scontrol_text.nodes(samples.node(Reason="broken State=IDLE [root@1795190000]", State="DOWN")).records
-    assert translate.node(record).unavailable == "down: broken"
+    assert translate.node(record).unavailable == "down: broken State=IDLE"
 
 
 def test_a_name_with_line_breaks_costs_that_job() -> None:
