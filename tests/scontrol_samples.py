@@ -1,6 +1,7 @@
-"""What `scontrol` prints, in the forms of four releases: written by hand from Slurm's sources and manual, not recorded.
+"""What `scontrol` prints, in the forms of four releases, written by hand so that a test can change any field.
 
-The names of the fields are those in the library of Slurm 22.05.8; SubmitLine and LicensesAlloc are of later releases.
+Those of 24.11.5 and 26.05.5 have the fields of the recorded answers in tests/data/recorded, in their order
+(tests/slurm/test_recorded_releases.py). Those of 25.05 and 25.11 are from Slurm's sources alone.
 
 The job is that of tests/slurm/recorded.py, which pyslurm has shown. Times are as `SLURM_TIME_FORMAT=%s` prints them.
 """
@@ -65,6 +66,7 @@ JOB: dict[str, str | None] = {
     "DelayBoot": "00:00:00",
     "Reservation": None,
     "OverSubscribe": "OK",
+    "Exclusive": None,
     "Contiguous": "0",
     "Licenses": "(null)",
     "LicensesAlloc": None,
@@ -82,7 +84,8 @@ JOB: dict[str, str | None] = {
     "NtasksPerTRES": None,
     "Switches": None,
 }
-#: How the releases differ: before 26.05 `-n16` shows Slurm's estimate of the nodes as the owner's choice.
+#: How the releases differ: before 26.05 `-n16` shows Slurm's estimate of the nodes as the owner's choice, while Slurm
+#: has not tried to place the job.
 RELEASES: dict[str, dict[str, str | None]] = {
     "24.11.5": {"NumNodes": "1-1"},
     "25.05.8": {"NumNodes": "1-1", "LicensesAlloc": "(null)", "SubmitLine": "sbatch -p plain -t 1 -n16 --wrap=sleep 9"},

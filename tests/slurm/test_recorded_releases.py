@@ -1,13 +1,16 @@
 """What Slurm 22.05, 24.11 and 26.05 printed of the same jobs is read alike, and as the jobs were submitted."""
 
+import re
 from pathlib import Path
 
 import pytest
+import scontrol_samples as samples
 
 from slurm_sns.coverage import sacct
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.sim.traces import cluster_nodes
 from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.sacct_trace import read_sacct
 from slurm_sns.slurm.scontrol_state import ScontrolState
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded"
@@ -61,7 +64,11 @@ def test_every_job_is_read_but_those_whose_text_looks_like_slurms_own(state: Sco
 def test_what_runs_and_what_has_ended(jobs: dict[str, ObservedJob]) -> None:
     running = {number: job.allocated for number, job in jobs.items() if job.state is JobState.RUNNING}
     assert running == {
-        **{"1": ("n1",), "2": ("n2", "n3"), "3": ("n7",), "6": ("n2",), "10": ("n3",)},
+        "1": ("n1",),
+        "2": ("n2", "n3"),
+        "3": ("n7",),
+        "6": ("n2",),
+        "10": ("n3",),
         "11": ("n8",),  # its node is powered up for it
     }
     assert [number for number, job in jobs.items() if job.state is JobState.ENDED] == ["7", "8", "9"]
@@ -84,17 +91,22 @@ def test_what_cannot_start_now_says_so(jobs: dict[str, ObservedJob]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "tasks", "cpus", "memory_per_cpu_mb", "memory_per_node_mb"),
+    ("number", "tasks_and_cpus", "memory_per_cpu_mb", "memory_per_node_mb"),
     [
-        *(("1", 4, 4, 1000, None), ("2", 16, 16, None, 16384), ("3", 2, 8, None, 2000), ("12", 90, 90, 1000, None)),
-        *(("14", 56, 56, 2048, None), ("18", 2, 2, None, 500), ("25", 1, 1, None, 2000)),
+        *(("1", (4, 4), 1000, None), ("2", (16, 16), None, 16384), ("3", (2, 8), None, 2000)),
+        *(("12", (90, 90), 1000, None), ("14", (56, 56), 2048, None), ("18", (2, 2), None, 500)),
+        ("25", (1, 1), None, 2000),
     ],
 )
 def test_cores_and_memory(
-    jobs: dict[str, ObservedJob], number: str, tasks: int, cpus: int, memory_per_cpu_mb: int, memory_per_node_mb: int
+    jobs: dict[str, ObservedJob],
+    number: str,
+    tasks_and_cpus: tuple[int, int],
+    memory_per_cpu_mb: int,
+    memory_per_node_mb: int,
 ) -> None:
     job = jobs[number]
-    assert (job.tasks, job.cpus) == (tasks, cpus)
+    assert (job.tasks, job.cpus) == tasks_and_cpus
     assert (job.memory_per_cpu_mb, job.memory_per_node_mb) == (memory_per_cpu_mb, memory_per_node_mb)
 
 
@@ -132,6 +144,8 @@ def test_what_is_left_to_slurm(jobs: dict[str, ObservedJob], number: str, asked:
 
 def test_arrays_and_what_else_a_job_says(seen: Observation, jobs: dict[str, ObservedJob]) -> None:
     assert {job.label for job in seen.jobs if "array" in job.name} == {"6_1", "6_2", "6_3", "18_[0-5,9%2]"}
+    assert (jobs["16"].array_limit, jobs["3"].cpus_per_task, jobs["2"].tasks_per_node) == (2, 2, 8)
+    assert {*jobs["25"].partitions} == {"main", "small"}
     assert (jobs["17"].constraint, jobs["17"].excluded, jobs["17"].waits_for_others) == ("ib&avx512", ("n3",), True)
     assert (jobs["15"].nice, jobs["25"].qos, jobs["14"].walltime_s) == (50, "high", 172_800)
     assert {job.user for job in seen.jobs} == {"alice", "bob"}
@@ -175,6 +189,16 @@ def test_partitions_reservations_and_what_slurmdbd_says(state: ScontrolState, se
     assert (state.site(seen).default_partition, state.site(seen).memory_per_cpu_mb) == ("main", 1000)
 
 
+@pytest.mark.parametrize("release", [each for each in RELEASES if each in samples.RELEASES])
+def test_the_samples_written_by_hand_have_the_fields_of_the_recorded_jobs_in_their_order(release: str) -> None:
+    def names(line: str) -> list[str]:
+        return re.findall(r"(?:^| )([A-Za-z][A-Za-z0-9_:/]*)=", line)
+
+    shown = (RECORDED / release / "job.txt").read_bytes().decode()
+    (recorded,) = (names(line) for line in shown.split("\n") if " JobName=12-tasks " in line)
+    assert [name for name in recorded if name != "SchedNodeList"] == names(samples.job(release))
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_lists_of_nodes_that_sns_simulate_takes(release: str) -> None:
     slurm = RecordedSlurm(release)
@@ -186,12 +210,23 @@ def test_the_lists_of_nodes_that_sns_simulate_takes(release: str) -> None:
     assert of_sinfo is not None
     sizes = {node.name: (node.cores, node.memory_mb, node.weight) for node in of_scontrol}
     assert sizes == {
-        **{name: (28, 128_000, 1) for name in ("n1", "n2", "n3", "n8")},
-        **{name: (28, 128_000, 10) for name in ("n4", "n5")},
+        **dict.fromkeys(("n1", "n2", "n3", "n8"), (28, 128_000, 1)),
+        **dict.fromkeys(("n4", "n5"), (28, 128_000, 10)),
         "n7": (7, 60_000, 1),
     }
-    # sinfo does not say what is kept for the system.
-    assert {node.name: (node.cores, node.memory_mb, node.weight) for node in of_sinfo} == {**sizes, "n7": (8, 64_000, 1)}
+    sizes["n7"] = (8, 64_000, 1)  # sinfo does not say what is kept for the system
+    assert {node.name: (node.cores, node.memory_mb, node.weight) for node in of_sinfo} == sizes
     assert [(node.partitions, node.features) for node in of_sinfo] == [
         (node.partitions, node.features) for node in of_scontrol
     ]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_line_of_sacct_is_a_job_or_is_counted(release: str) -> None:
+    slurm = RecordedSlurm(release)
+    cluster = cluster_nodes.read_site_cluster(str(slurm.folder / slurm.files[sacct.NODES]))
+    dump = slurm.folder / slurm.files[sacct.COMMAND]
+    trace = read_sacct(TraceFile.of(str(dump)), cluster.node_arrays, cluster.partitions)
+    assert len(trace.submit) + sum(trace.dropped.values()) == len(dump.read_text(encoding="utf-8").splitlines()) - 1
+    assert {key for key, count in trace.dropped.items() if count} <= {"not ended", "part of a heterogeneous job"}
+    assert len(trace.submit) == 4, "three have ended, and one run of the job that was requeued"

@@ -1,7 +1,6 @@
 """What scontrol prints becomes the same values as what pyslurm shows, whatever users have written into their jobs."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import recorded
@@ -240,46 +239,3 @@ def test_any_answer_is_read(text: str) -> None:
     for read in (scontrol_text.jobs, scontrol_text.nodes, scontrol_text.partitions, scontrol_text.reservations):
         read(text)
     assert scontrol_text.configuration(text).priority_weight_age == 0
-
-
-#: What scontrol of Slurm 22.05.8 printed (`-a -o show`, of nodes also `-d`), on nodes in State=CLOUD.
-RECORDED = Path(__file__).parents[1] / "data" / "scontrol"
-
-
-def recorded_text(what: str) -> str:
-    return (RECORDED / f"{what}.txt").read_bytes().decode()
-
-
-def test_jobs_as_a_real_slurm_printed_them() -> None:
-    answer = scontrol_text.jobs(recorded_text("job"))
-    jobs = {record.id: translate.job(record, lambda _: "root") for record in answer.records}
-    assert {number: job.label for number, job in jobs.items()} == {
-        **{number: str(number) for number in (1, 2, 3, 6, 7)},
-        5: "5_[0-5,9%2]",
-    }
-    assert answer.left_out == {
-        "a job's line is cut off": 2,
-        "a line does not begin with JobId=": 1,
-        "two records have the same JobId": 1,
-    }, "names with line breaks: that of 8 looks like a record of 5"
-    assert (jobs[1].state, jobs[1].allocated) == (JobState.RUNNING, ("n01",))
-    assert (jobs[2].nodes_min, jobs[2].nodes_max, jobs[2].cpus, jobs[2].reason) == (4, 4, 112, "Resources")
-    assert (jobs[3].name, jobs[3].comment) == ("a JobState=RUNNING UserId=root(0)", "x"), "cut at what looks like a key"
-    assert (jobs[3].state, jobs[3].nodes_min, jobs[3].walltime_s) == (JobState.PENDING, 1, 3600)
-    assert (jobs[5].constraint, jobs[5].excluded, jobs[5].array_limit) == ("ib", ("n02",), 2)
-    assert (jobs[6].nice, jobs[6].cpus_per_task, jobs[6].tasks_per_node, jobs[6].memory_per_node_mb) == (5, 3, 1, 3072)
-    assert jobs[6].begin_s == jobs[6].submit_s + 3600
-    assert (jobs[7].waits_for_others, jobs[7].is_alone, jobs[6].waits_for_others) == (True, True, False)
-    assert all(job.is_plain and job.is_batch and not job.unreadable for job in jobs.values())
-
-
-def test_nodes_and_partitions_as_a_real_slurm_printed_them() -> None:
-    nodes = [translate.node(record) for record in scontrol_text.nodes(recorded_text("node")).records]
-    assert [(node.name, node.capacity.cores, node.allocated.cores, node.unavailable) for node in nodes] == [
-        ("n01", 28, 28, ""),
-        *((name, 28, 0, "") for name in ("n02", "n03", "n04")),
-    ]
-    assert (nodes[0].allocated.memory_mb, nodes[0].features, nodes[0].partitions) == (28_000, {"ib"}, {"main"})
-    (partition,) = scontrol_text.partitions(recorded_text("partition")).records
-    assert translate.partition(partition) == translate.partition(recorded.partition())
-    assert scontrol_text.reservations(recorded_text("reservation")) == ((), {})
