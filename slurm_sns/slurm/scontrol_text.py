@@ -1,6 +1,6 @@
 """What `scontrol -o show` prints, as records with pyslurm's attributes, so that `translate` serves both. Pure.
 
-A record is one line of `Key=Value`. Values may have blanks, and users write some of them: a job's name stands among
+A record is a line of `Key=Value`. Values may have blanks, and users write some of them: a job's name stands among
 Slurm's own fields, its command, comment and paths behind them. So the parts of a job's line are read each in its way:
 
     JobId=7 ... JobName=<any text> UserId=alice(2001) GroupId=... <Slurm's own fields> Command=<any text> ...
@@ -12,8 +12,9 @@ Slurm's own fields, its command, comment and paths behind them. So the parts of 
 - Behind it the first of each key counts, and none replaces one of before. A user who writes such a key into a comment
   changes what is read of this job alone.
 
-A name with a line break makes two lines of one. The first is cut off and so left out. The second may look like the
-record of another job: whoever reads this is told that lines were left out. Of two records with one id the first counts.
+A text with a line break goes on in the next line, up to one that begins as a record does (`JobId=8 `). If a user has
+written such a line into a name, the record before it is cut off and so left out, and the line may look like the record
+of another job: whoever reads this is told that lines were left out. Of two records with one id the first counts.
 
 What scontrol does not show is None, as with pyslurm. Times are read as Unix seconds (`SLURM_TIME_FORMAT=%s`) or as
 local times. Numbers may have a unit (`16K` CPUs, `4500M`, `4G`).
@@ -513,11 +514,11 @@ def configuration(text: str) -> ConfigText:
 
 
 def _answer(text: str, key: str, fields_of: Callable[[str], Fields], kind: type[_TextRecord]) -> TextAnswer:
-    """The records whose lines begin with this key; one bad line costs that line."""
+    """The records, whose lines begin with this key; one bad line costs that line."""
     found: dict[str, Any] = {}
     left_out: Counter[str] = Counter()
-    *lines, rest = text.split("\n")  # not splitlines: a user's text may have a carriage return
-    if rest:
+    lines = re.split(rf"\n(?={key}=\S+ )", text)  # users' texts may have other line breaks and carriage returns
+    if not text.endswith("\n") and lines.pop():
         left_out["the answer ends in the middle of a line"] += 1
     for line in lines:
         if not line.strip() or _EMPTY.fullmatch(line.strip()):
@@ -526,7 +527,7 @@ def _answer(text: str, key: str, fields_of: Callable[[str], Fields], kind: type[
             left_out[f"a line does not begin with {key}="] += 1
             continue
         try:
-            shown = fields_of(line)
+            shown = fields_of(line.removesuffix("\n"))
         except ValueError as problem:
             left_out[str(problem)] += 1
             continue

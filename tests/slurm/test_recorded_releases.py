@@ -49,7 +49,7 @@ def jobs(seen: Observation) -> dict[str, ObservedJob]:
 
 def test_every_job_is_read_but_those_whose_text_looks_like_slurms_own(state: ScontrolState, seen: Observation) -> None:
     read, left_out = {job.id for job in seen.jobs}, {30, 31, 32}
-    assert read | left_out == set(range(1, 34))
+    assert read | left_out == set(range(1, 36))
     assert not read & left_out
     assert not any(job.unreadable for job in seen.jobs)
     # From 26.05 on the command line is shown, too: the line break that job 31 has in its name stands there again.
@@ -154,6 +154,8 @@ def test_arrays_and_what_else_a_job_says(seen: Observation, jobs: dict[str, Obse
 def test_odd_texts_survive(seen: Observation, jobs: dict[str, ObservedJob]) -> None:
     assert jobs["26"].name == ODD_NAME
     assert (jobs["26"].state, jobs["26"].allocated) == (JobState.PENDING, ())
+    assert [job.name for job in seen.jobs if job.id == 35] == ["32\nof three\nlines"]
+    assert (jobs["31"].comment, jobs["31"].asks_for) == ("sns:off", ("sns:off",)), "behind a script of four lines"
     assert [job.name for job in seen.jobs if "18-" in job.name] == ["18-het", "18-het"]
 
 

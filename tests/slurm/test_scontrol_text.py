@@ -171,11 +171,19 @@ def test_what_an_admin_writes_about_a_node_changes_none_of_its_fields() -> None:
     assert translate.node(record).unavailable == "down: broken State=IDLE"
 
 
-def test_a_name_with_line_breaks_costs_that_job() -> None:
-    for name in ("a\nb", "a\n\nJobId=", "\n", "a\n JobId=5 JobName=x"):
+def test_a_line_break_in_a_text_ends_no_record() -> None:
+    for name in ("a\nb", "a\n\nJobId=", "\n", "a\n JobId=5 JobName=x", "a\nJobId=x\n", "a\nNo jobs in the system\n"):
         answer = scontrol_text.jobs(samples.job(JobName=name) + samples.job(JobId="2"))
-        assert [record.id for record in answer.records] == [2], name
-        assert answer.left_out.total() >= 1
+        assert [(record.id, record.name) for record in answer.records] == [(1, name), (2, "wrap")], name
+        assert not answer.left_out
+    wrapped = samples.job(SubmitLine="sbatch --wrap=a\nb\n", Comment="sns:off") + samples.job(JobId="2")
+    assert [record.comment for record in scontrol_text.jobs(wrapped).records] == ["sns:off", None]
+
+
+def test_a_name_with_a_line_that_begins_like_a_record_costs_that_job() -> None:
+    answer = scontrol_text.jobs(samples.job(JobName="a\nJobId=2 JobName=x") + samples.job(JobId="3"))
+    assert [record.id for record in answer.records] == [2, 3]
+    assert answer.left_out == {"a job's line is cut off": 1}
 
 
 def test_a_carriage_return_or_a_nul_ends_no_line() -> None:

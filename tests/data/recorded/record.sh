@@ -150,6 +150,8 @@ submit bob   -J '29 UserId=root(0) GroupId=root(0)' -n1 -H -t 30
 extra=(--extra='a=1 b')
 [[ $(sbatch --help) == *--extra=* ]] || extra=()
 submit bob   -J 30-extra -n1 -H -t 30 "${extra[@]}" --prefer=ib --mem=0 --oversubscribe
+as bob sbatch --parsable -o /dev/null -J 31-wrapped -n1 -H -t 30 --comment=sns:off --wrap=$'sleep 1\n\nJobId=x\nsleep 2'
+submit bob   -J $'32\nof three\nlines' --comment=$'line\nbreak' -n1 -H -t 30
 scontrol update JobId="$(squeue -h -n 30-extra -o %A)" AdminComment='seen by us; JobState=FAILED'
 scontrol hold "$(squeue -h -n 21-closed -o %A)"
 sleep 12
