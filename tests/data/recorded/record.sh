@@ -123,7 +123,7 @@ submit bob   -J 4-suspended -n2 -t 30 -w n1
 submit bob   -J 5-requeued -n1 -t 30 -w n1
 submit bob   -J 6-array-runs --array=1-3 -n1 -t 30 -w n2
 as bob sbatch --parsable -o /dev/null -J 7-ended -n1 -t 5 -w n1 --wrap=true
-as bob sbatch --parsable -o /dev/null -J 8-failed -n1 -t 5 -w n1 --wrap=false
+as bob sbatch --parsable -o /dev/null -J 8-failed -n1 -t 5 -w n1 --wrap=$'true\nfalse'
 submit bob   -J 9-cancelled -n1 -t 5 -w n1
 as bob salloc -Q --no-shell -J 10-salloc -n1 -t 20 -w n3
 submit alice -J 11-powering -n1 -t 20 -w n8 -C cloud
@@ -152,6 +152,7 @@ extra=(--extra='a=1 b')
 submit bob   -J 30-extra -n1 -H -t 30 "${extra[@]}" --prefer=ib --mem=0 --oversubscribe
 as bob sbatch --parsable -o /dev/null -J 31-wrapped -n1 -H -t 30 --comment=sns:off --wrap=$'sleep 1\n\nJobId=x\nsleep 2'
 submit bob   -J $'32\nof three\nlines' --comment=$'line\nbreak' -n1 -H -t 30
+submit bob   -J 33-held-small -n16 -H -t 30
 scontrol update JobId="$(squeue -h -n 30-extra -o %A)" AdminComment='seen by us; JobState=FAILED'
 scontrol hold "$(squeue -h -n 21-closed -o %A)"
 sleep 12
