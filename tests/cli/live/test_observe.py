@@ -238,7 +238,7 @@ def test_own_settings_and_partitions_count(slurm: Slurm, write_config, tmp_path:
 
 def test_what_cannot_be_read_and_what_is_hidden_is_said(sns, slurm: Slurm, tmp_path: Path) -> None:
     slurm.show("config", samples.CONFIG.replace("= none\nSchedulerP", "= jobs,usage\nSchedulerP"))
-    slurm.show("job", waiting(1) + waiting(2, JobName="a\nb"))
+    slurm.show("job", waiting(1) + waiting(2, JobName="a\nJobId=3 JobName=b"))
     _, output, _ = sns("observe", "--once", "--out", tmp_path / "seen")
     assert "left out: 1 times a job's line is cut off" in output
     assert "Slurm shows you your own jobs only" in output
