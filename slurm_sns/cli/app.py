@@ -4,7 +4,7 @@ import typer
 
 from slurm_sns import __version__
 from slurm_sns.cli import policies
-from slurm_sns.cli.live import agent, asking, checking, control, daemons, key, node, observe, profile, site_files
+from slurm_sns.cli.live import agent, asking, checking, control, daemons, key, node, observe, profile, seff, site_files
 from slurm_sns.cli.offline import coverage, pseudonyms, report, reproduce, simulate, workload
 
 _HELP = "Place Slurm jobs by Max-Jobs matching. The same decisions run live and on traces."
@@ -41,6 +41,7 @@ app.command("status", rich_help_panel=_ASK)(asking.status)
 app.command("queue", rich_help_panel=_ASK)(asking.queue)
 app.command("explain", rich_help_panel=_ASK)(asking.explain)
 app.command("release", rich_help_panel=_ASK)(control.release)
+app.command("seff", rich_help_panel=_LOGIN)(seff.seff)
 app.command("observe", rich_help_panel=_LOGIN)(observe.observe)
 app.command("scheduler", rich_help_panel=_RUN)(daemons.scheduler)
 app.command("watchdog", rich_help_panel=_RUN)(daemons.watchdog)

@@ -4,7 +4,7 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from slurm_sns.scheduler.answers.answer_types import ProgramSummary
+from slurm_sns.scheduler.answers.answer_types import ProgramSummary, SmallerRequestAnswer
 from slurm_sns.sim.site_report.report_types import AccountingReport
 
 
@@ -304,6 +304,77 @@ class ObserveJson(TypedDict):
     """What Slurm hides from ordinary users (PrivateData)."""
     summary: AdviceSummaryValues
     """The sum so far."""
+
+
+class MemoryBoundsValues(TypedDict):
+    """Memory on the fullest node, MiB."""
+
+    at_least_mb: int
+    """The largest task of a step: a node had that much."""
+    about_mb: int
+    """The best guess: the mean of the nodes, or the largest task; steps that ran at the same time add up."""
+    at_most_mb: int
+    """As if every task there had been as large as the largest one; steps that ran at the same time add up."""
+
+
+class StepUseValues(TypedDict):
+    """A step of a job."""
+
+    step: str
+    """`batch`, `extern` or its number."""
+    state: str
+    """Its state, in Slurm's words."""
+    nodes: list[str]
+    """Its nodes."""
+    tasks: int
+    """Its tasks on all nodes."""
+    largest_task_mb: int | None
+    """The peak of its largest task, MiB (MaxRSS); null where accounting has none."""
+    memory: MemoryBoundsValues | None
+    """What it used on its fullest node; null where accounting has none."""
+
+
+class JobUseValues(TypedDict):
+    """What a job asked for and what it used."""
+
+    job: str
+    """The job, as `41`; a task of an array as `41_7`."""
+    job_id: int
+    """Slurm's job id."""
+    state: str
+    """Its state, in Slurm's words."""
+    nodes: list[str]
+    """Its nodes."""
+    submit_s: float | None
+    """When it was submitted, Unix seconds."""
+    start_s: float | None
+    """When it started; null before."""
+    end_s: float | None
+    """When it ended; null before."""
+    ran_s: float | None
+    """For how long it ran, seconds."""
+    limit_s: float | None
+    """Its time limit, seconds; null without one."""
+    cpus: int | None
+    """The CPUs that it had."""
+    busy_cpus: float | None
+    """How many of them it kept busy, on average; null before its end."""
+    asked_mb: int | None
+    """The memory that it asked for, on each node, MiB."""
+    memory: MemoryBoundsValues | None
+    """What it used on its fullest node; null where accounting has none."""
+    steps: list[StepUseValues]
+    """Its steps."""
+    ways: int
+    """The cache ways that slurm_sns gave it on each node; 0 without."""
+    bandwidth_gbps: int
+    """The memory bandwidth that slurm_sns gave it on each node, GB/s; 0 without."""
+    enough_mb: int | None
+    """The memory on each node that is surely enough the next time, MiB; null where that cannot be said."""
+    smaller_request: SmallerRequestAnswer | None
+    """What it would have won by asking for `enough_mb`; null where that is not recorded."""
+    advice: list[str]
+    """What its owner may do better the next time."""
 
 
 class FollowedJobsValues(TypedDict):

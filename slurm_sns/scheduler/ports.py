@@ -159,6 +159,10 @@ class Decisions(Protocol):
         """The snapshot that a recorded cycle planned on; None when it is no longer kept."""
         ...
 
+    def cycles_between(self, from_s: float, to_s: float) -> list[int]:
+        """The recorded cycles of that time whose snapshots are kept, oldest first; `to_s` is not part of it."""
+        ...
+
 
 class Heartbeat(Protocol):
     """The sign of life that the submit filter and the watchdog check."""

@@ -118,6 +118,12 @@ class StoredDecisions:
             data = connection.execute(select(cycles.c.snapshot).where(cycles.c.id == cycle_id)).scalar()
         return None if data is None else unpack(data, self._history)
 
+    def cycles_between(self, from_s: float, to_s: float) -> list[int]:
+        """The recorded cycles of that time whose snapshots are kept, oldest first; `to_s` is not part of it."""
+        kept = select(cycles.c.id).where(cycles.c.at_s >= from_s, cycles.c.at_s < to_s, cycles.c.snapshot.is_not(None))
+        with transaction(self._engine, UNREADABLE) as connection:
+            return [int(each) for each in connection.execute(kept.order_by(cycles.c.id)).scalars()]
+
     def _clean(self, now_s: float) -> None:
         with transaction(self._engine, UNWRITABLE) as connection:
             for table in (decisions, array_tasks, cycles):

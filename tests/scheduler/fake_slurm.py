@@ -279,6 +279,9 @@ class FakeDecisions:
     def snapshot_of(self, _cycle_id):
         return None
 
+    def cycles_between(self, _from_s, _to_s):
+        return []
+
 
 @dataclass
 class FakeProfiles:

@@ -492,6 +492,9 @@ class DecisionsOf:
     def snapshot_of(self, _cycle_id: int) -> Snapshot | None:
         return None
 
+    def cycles_between(self, _from_s: float, _to_s: float) -> list[int]:
+        return []
+
 
 class ProfilesOf:
     """The Profiles port: the programs, read again every few seconds."""

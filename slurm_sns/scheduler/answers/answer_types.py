@@ -285,6 +285,17 @@ class ExplainAnswer(TypedDict):
     """What the job explores, or why it does not; only if the configuration has agents."""
 
 
+class SmallerRequestAnswer(TypedDict):
+    """What a smaller request for memory would have won a job that slurm_sns placed."""
+
+    placed_s: float
+    """When it was placed, Unix seconds."""
+    earlier_s: float | None
+    """The first of these cycles in which it would have started with the smaller request; null if in none."""
+    cycles: int
+    """The recorded cycles before that one which were planned again."""
+
+
 class EstimateValues(TypedDict):
     """A measured quantity."""
 

@@ -7,7 +7,8 @@ another user's job gets the same answer as one about a job that does not exist, 
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -22,10 +23,12 @@ from slurm_sns.scheduler.answers.answer_types import (
     ExplanationValues,
     QueuedJobBase,
     QueueRow,
+    SmallerRequestAnswer,
     StatusAnswer,
     amounts,
 )
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
+from slurm_sns.scheduler.answers.smaller_request import evenly, first_start
 from slurm_sns.scheduler.answers.view import RecentCycles, Redaction, View, agents_data, whys_unpartitioned
 from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.job_status import Status, is_held
@@ -57,7 +60,7 @@ _PASS_THROUGH_STATES = {
 #: The state of a job that has ended but not left all its nodes yet, and of a gated job that somebody holds.
 COMPLETING, HELD = "completing", "held"
 
-COMMANDS = ("status", "queue", "explain", "profile", "release")
+COMMANDS = ("status", "queue", "explain", "profile", "release", "smaller-request")
 
 
 class Answers:
@@ -108,6 +111,8 @@ class Answers:
                 return self._explain(view, request.get("job_id"), request.get("task"), only_user)
             case "release":
                 return self._release(view, request.get("job_id"), request.get("task"), only_user)
+            case "smaller-request":
+                return self._smaller_request(view, request, only_user)
             case "profile":
                 name, known = request.get("program"), KnownPrograms(view.programs, view.imported, view.learning)
                 return self._summaries.of(known, only_user) if name is None else profile(known, name, only_user)
@@ -115,19 +120,7 @@ class Answers:
                 raise BadInput(f"command {other!r} is unknown; valid: {', '.join(COMMANDS)}")
 
     def _explain(self, view: View, asked: object, task: object, only_user: int | None) -> ExplainAnswer:
-        named = _whole("job id", asked)
-        job_id, label = named, str(named)
-        if task is not None:
-            job_id, label = self._job_of_task(view, named, _whole("task", task)), f"{named}_{task}"
-        job = _job(view, job_id)
-        decided = self._decisions.of_job(job_id)
-        if not decided and job is not None and job.task is not None:  # placed before Slurm gave it this id
-            decided = self._decisions.of_job(task_id(*job.task))
-        owner = job.user_id if job is not None else next((each.user_id for each in reversed(decided)), None)
-        if owner is None or only_user not in (None, owner):
-            raise BadInput(f"job {label}: no job of yours that Slurm or slurm_sns knows")
-        # Slurm reuses job ids after its state was wiped: decisions about another user's job are not shown.
-        decided = [each for each in decided if only_user in (None, each.user_id)]
+        job_id, label, job, decided = self._known(view, asked, task, only_user)
         last_start = next((each for each in reversed(decided) if each.action == "start"), None)
         waits = job is not None and any(each.id == job_id for each in view.situation.snapshot.waiting)
         snapshot, plan = None, Plan()
@@ -155,6 +148,52 @@ class Answers:
         if view.agents is not None and job is not None:
             answer["learning"] = redaction.text(_learning(view, job))
         return answer
+
+    def _known(
+        self, view: View, asked: object, task: object, only_user: int | None
+    ) -> tuple[int, str, ObservedJob | None, list[Decision]]:
+        """The job's id, what the user calls it, Slurm's record of it, and what was decided about it, oldest first.
+
+        Raises:
+            BadInput: there is no such job, or it is another user's.
+        """
+        named = _whole("job id", asked)
+        job_id, label = named, str(named)
+        if task is not None:
+            job_id, label = self._job_of_task(view, named, _whole("task", task)), f"{named}_{task}"
+        job = _job(view, job_id)
+        decided = self._decisions.of_job(job_id)
+        if not decided and job is not None and job.task is not None:  # placed before Slurm gave it this id
+            decided = self._decisions.of_job(task_id(*job.task))
+        owner = job.user_id if job is not None else next((each.user_id for each in reversed(decided)), None)
+        if owner is None or only_user not in (None, owner):
+            raise BadInput(f"job {label}: no job of yours that Slurm or slurm_sns knows")
+        # Slurm reuses job ids after its state was wiped: decisions about another user's job are not shown.
+        return job_id, label, job, [each for each in decided if only_user in (None, each.user_id)]
+
+    def _smaller_request(
+        self, view: View, request: Mapping[str, Any], only_user: int | None
+    ) -> SmallerRequestAnswer | None:
+        """What the job would have won with so much memory on each node; None if that was not recorded.
+
+        Only of a job that slurm_sns itself has placed, while the snapshots of the time in which it waited are kept.
+        """
+        memory_mb = _whole("memory_mb", request.get("memory_mb"))
+        job_id, _, _, decided = self._known(view, request.get("job_id"), request.get("task"), only_user)
+        start = next((each for each in reversed(decided) if each.action == "start"), None)
+        had_mb = 0 if start is None else start.demand.get("memory_mb", 0)
+        if start is None or view.mode != "enforce" or not had_mb:
+            return None
+        placed = self._decisions.snapshot_of(start.cycle_id)
+        job = None if placed is None else next((each for each in placed.waiting if each.id == start.job_id), None)
+        if job is None:
+            return None
+        cycles = evenly(self._decisions.cycles_between(float(job.submit_s), start.at_s))
+        snapshots = map(self._decisions.snapshot_of, cycles)
+        with self._one_at_a_time():
+            found = first_start(snapshots, {job_id, start.job_id}, memory_mb / had_mb, self._policy.plan)
+        earlier_s = None if found.start_s is None else float(found.start_s)
+        return {"placed_s": start.at_s, "earlier_s": earlier_s, "cycles": found.cycles}
 
     def _release(self, view: View, asked: object, task: object, only_user: int | None) -> dict[str, Any]:
         """Let the next cycle leave a job to Slurm, or all waiting tasks of an array, or one that has its own record."""
@@ -187,16 +226,18 @@ class Answers:
         return next(unsplit, 0) or self._decisions.job_of_task(array_id, task) or 0
 
     def _cycle(self, snapshot: Snapshot, plan: Plan, job_id: int) -> ExplanationValues | None:
-        """An explanation of the cycle on that snapshot; None if the policy explains nothing.
+        """An explanation of the cycle on that snapshot; None if the policy explains nothing."""
+        with self._one_at_a_time():
+            explanation = self._policy.explain(snapshot, plan, job_id)
+            return None if explanation is None else cast(ExplanationValues, explanation.as_json())
 
-        Only one is made at a time: for a cycle of the past, whose plan is not known any more, it costs as much as a
-        cycle of the scheduler, in the same process.
-        """
+    @contextmanager
+    def _one_at_a_time(self) -> Iterator[None]:
+        """Only one cycle of the past is planned at a time: it costs as much as one of the scheduler, in its process."""
         if not self._explaining.acquire(timeout=EXPLAIN_WAIT_S):
             raise SnsError("too many jobs are being explained; try again in a moment")
         try:
-            explanation = self._policy.explain(snapshot, plan, job_id)
-            return None if explanation is None else cast(ExplanationValues, explanation.as_json())
+            yield
         finally:
             self._explaining.release()
 

@@ -62,6 +62,9 @@ class Recorded:
     def snapshot_of(self, _cycle_id: int):
         return self.snapshot
 
+    def cycles_between(self, _from_s: float, _to_s: float) -> list[int]:
+        return []
+
 
 def view(*jobs, nodes=None, mode="enforce", disabled=False) -> View:
     seen = situation(look(*jobs, nodes=nodes), settings=replace(ENFORCE, mode=mode))
