@@ -267,6 +267,14 @@ def test_old_decisions_and_all_but_the_newest_snapshots_are_cleaned_away(decisio
     assert kept == [None] * (CYCLES_PER_CLEANING - 2) + [SNAPSHOT] * 2
 
 
+def test_the_cycles_of_a_time_are_those_whose_snapshots_are_kept(decisions: StoredDecisions) -> None:
+    for number in range(1, CYCLES_PER_CLEANING + 2):  # two snapshots are left
+        decisions.record(number, SNAPSHOT, plan(number), {}, owners={}, explanations={}, tasks={})
+    last = CYCLES_PER_CLEANING + 1
+    assert decisions.cycles_between(0, last + 1) == [last - 1, last]
+    assert decisions.cycles_between(last - 1, last) == [last - 1]
+
+
 def test_no_snapshots_are_kept_where_none_are_wanted(url: str) -> None:
     decisions = StoredDecisions(open_store(url), keep_days=30, keep_snapshots=0)
     decisions.record(1, SNAPSHOT, plan(1), {}, owners={}, explanations={}, tasks={})
