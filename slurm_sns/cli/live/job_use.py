@@ -217,7 +217,7 @@ def advice(job: JobUse) -> Iterator[str]:
     if job.was_killed:
         yield _after_kill(job)
     if job.enough_mb is not None and has_smaller_request(job):
-        yield f"ask for {_option(job, job.enough_mb)} the next time: the most it can have used, and {MARGIN:.0%}"
+        yield f"ask for {_option(job, job.enough_mb)} the next time: {MARGIN:.0%} above the most that it can have used"
     busy = job.busy_cpus
     if busy is None or not job.cpus or job.cpus < 2 or (job.ran_s or 0) < LEAST_RUN_S:
         return

@@ -71,9 +71,9 @@ def _sentences(job: "JobUseValues") -> Iterator[str]:
         return
     asked = f"with {_gib(job['enough_mb'])} on each node"
     if won["earlier_s"] is not None:
-        yield f"{asked} it had started about {duration(won['placed_s'] - won['earlier_s'])} sooner"
+        yield f"{asked} it would have started about {duration(won['placed_s'] - won['earlier_s'])} sooner"
     elif won["cycles"]:
-        yield f"{asked} it had not started sooner (in {won['cycles']} recorded cycles in which it waited)"
+        yield f"{asked} it would not have started sooner (in {won['cycles']} recorded cycles in which it waited)"
 
 
 def _used(job: "JobUseValues") -> str:

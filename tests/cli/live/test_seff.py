@@ -13,14 +13,15 @@ from slurm_sns.errors import SnsError
 
 HEADER = "|".join(COLUMNS)
 ME = os.geteuid()
-#: Recorded on a cluster whose nodes gave no memory; MEMORY stands where MaxRSS, TRESUsageInMax and TRESUsageInTot were.
+#: Recorded on a cluster whose nodes gave no memory; the run times and the memory of these are made up.
 TWO_NODES = """\
 522|522|UID|COMPLETED|4G|billing=4,cpu=4,mem=4G,node=2|4|2||1795838783|1795838783|1795839383|600|15|00:20:00.487||||c[1-2]|
 522.batch|522.batch||COMPLETED||cpu=2,mem=2G,node=1|2|1|1|1795838783|1795838783|1795839383|600||00:00.016|10M|mem=10M|mem=10M|c1|
 522.0|522.0||COMPLETED||cpu=4,mem=4G,node=2|4|2|4|1795838784|1795838784|1795839383|599||00:20:00.471|400M|mem=400M|mem=1000M|c[1-2]|
 """
-PLACED = """\
-528|528|UID|COMPLETED|64G|billing=2,cpu=2,mem=64G,node=1|2|1||1795838000|1795838785|1795839385|600|5|00:19:00|||energy=0|c1|sns:2 g=1795838844 n=c1 at=1795838784 t=0 tg=2 w=6 bw=20
+RECORD = "sns:2 g=1795838844 n=c1 at=1795838784 t=0 tg=2 w=6 bw=20"
+PLACED = f"""\
+528|528|UID|COMPLETED|64G|billing=2,cpu=2,mem=64G,node=1|2|1||1795838000|1795838785|1795839385|600|5|00:19:00|||energy=0|c1|{RECORD}
 528.batch|528.batch||COMPLETED||cpu=2,mem=64G,node=1|2|1|1|1795838785|1795838785|1795839385|600||00:19:00|20971520K|mem=20971520K|mem=20971520K|c1|
 """
 UNRECORDED = """\
@@ -84,8 +85,8 @@ def test_tasks_may_be_uneven_where_the_first_node_has_other_cpus_than_the_mean()
 
 def test_advice_is_above_the_most_that_was_used_and_by_cpu_over_several_nodes() -> None:
     assert read(TWO_NODES).enough_mb == 1024  # 810 and 20 %
-    assert of(TWO_NODES) == ["ask for --mem-per-cpu=512M the next time: the most it can have used, and 20%"]
-    assert of(PLACED) == ["ask for --mem=24G the next time: the most it can have used, and 20%"]
+    assert of(TWO_NODES) == ["ask for --mem-per-cpu=512M the next time: 20% above the most that it can have used"]
+    assert of(PLACED) == ["ask for --mem=24G the next time: 20% above the most that it can have used"]
 
 
 @pytest.mark.parametrize(
@@ -121,14 +122,14 @@ def test_one_job_is_a_table(sns, config: Path, sacct) -> None:
     called = sacct(TWO_NODES)
     code, output, errors = sns("seff", "522", "--config", config)
     assert (code, errors) == (0, "")
-    assert [line.split() for line in output.splitlines()[1:]] == [
-        ["ASKED", "USED"],
-        "memory 2 GiB on each node about 510 MiB (at least 400 MiB, at most 810 MiB), 25% on the fullest node".split(),
-        "CPUs 4 2 busy, 50%".split(),
-        "time 15 min 10 min".split(),
-        "ask for --mem-per-cpu=512M the next time: the most it can have used, and 20%".split(),
+    assert [" ".join(line.split()) for line in output.splitlines()] == [
+        "job 522: COMPLETED on c[1-2], 0 s after its submission",
+        "ASKED USED",
+        "memory 2 GiB on each node about 510 MiB (at least 400 MiB, at most 810 MiB), 25% on the fullest node",
+        "CPUs 4 2 busy, 50%",
+        "time 15 min 10 min",
+        "ask for --mem-per-cpu=512M the next time: 20% above the most that it can have used",
     ]
-    assert output.startswith("job 522: COMPLETED on c[1-2], 0 s after its submission\n")
     assert called.read_text().splitlines()[:2] == ["%s", "--jobs=522"]
 
 
@@ -152,7 +153,7 @@ def test_the_scheduler_says_what_a_smaller_request_would_have_won(sns, config: P
         asked.append(request) or {"placed_s": 1795838784.0, "earlier_s": 1795838184.0, "cycles": 3}
     )
     output = sns("seff", "528", "--config", config)[1]
-    assert output.splitlines()[-1] == "with 24 GiB on each node it had started about 10 min sooner"
+    assert output.splitlines()[-1] == "with 24 GiB on each node it would have started about 10 min sooner"
     assert asked == [{"command": "smaller-request", "job_id": 528, "memory_mb": 24 * 1024}]
     assert json.loads(sns("seff", "528", "--json", "--config", config)[1])[0]["ways"] == 6
 
