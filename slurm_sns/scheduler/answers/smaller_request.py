@@ -41,25 +41,27 @@ def first_start(
 ) -> Replayed:
     """Plan the snapshots again, in their order, with the job's memory times `factor`, until it starts.
 
-    The job has one of these ids. A snapshot is skipped if it is no longer kept or the job does not wait in it.
+    The job has one of these ids. A snapshot is skipped if it is no longer kept or the job does not wait in it. A cycle
+    that started the job with its whole request is none that less memory would have won: Slurm did not carry that out.
     """
+
+    def starts(snapshot: Snapshot) -> bool:
+        return any(start.job_id in job_ids for start in plan(snapshot).starts)
+
     planned, until_s = 0, now_s() + LONGEST_S
     for snapshot in snapshots:
         if now_s() > until_s:
             break
-        smaller = None if snapshot is None else _with_less(snapshot, job_ids, factor)
-        if smaller is None:
+        if snapshot is None or not any(job.id in job_ids for job in snapshot.waiting):
             continue
         planned += 1
-        if any(start.job_id in job_ids for start in plan(smaller).starts):
-            return Replayed(smaller.now_s, planned)
+        if starts(_with_less(snapshot, job_ids, factor)) and not starts(snapshot):
+            return Replayed(snapshot.now_s, planned)
     return Replayed(None, planned)
 
 
-def _with_less(snapshot: Snapshot, job_ids: Collection[int], factor: float) -> Snapshot | None:
-    """The snapshot with a smaller request of this job; None if it does not wait there."""
-    if not any(job.id in job_ids for job in snapshot.waiting):
-        return None
+def _with_less(snapshot: Snapshot, job_ids: Collection[int], factor: float) -> Snapshot:
+    """The snapshot with a smaller request of this job."""
     waiting = tuple(_smaller(job, factor) if job.id in job_ids else job for job in snapshot.waiting)
     return replace(snapshot, waiting=waiting)
 

@@ -53,6 +53,10 @@ def test_a_task_is_found_by_either_of_its_ids() -> None:
     assert replayed(0.5, kept={2: cycle(20, 45, task)}, ids={7, task}) == (20, 1)
 
 
+def test_a_cycle_that_started_it_anyway_is_no_gain_of_less_memory() -> None:
+    assert replayed(0.5, kept={1: cycle(10, 90, 7), 2: CYCLES[2]}) == (20, 2)
+
+
 def test_it_gives_up_after_some_seconds() -> None:
     moments = iter([0.0, 0.0, 99.0])
     assert first_start(CYCLES.values(), {7}, 1.0, POLICY.plan, lambda: next(moments)) == (None, 1)
