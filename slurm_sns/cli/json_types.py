@@ -365,6 +365,8 @@ class JobUseValues(TypedDict):
     """What it used on its fullest node; null where accounting has none."""
     steps: list[StepUseValues]
     """Its steps."""
+    program: str
+    """The program that its owner named; empty if none."""
     ways: int
     """The cache ways that slurm_sns gave it on each node; 0 without."""
     bandwidth_gbps: int

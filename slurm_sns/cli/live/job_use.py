@@ -48,7 +48,7 @@ class JobUse:
     """A job of accounting. What is not known is None; `end_s` is None while it has not ended.
 
     `asked_mb` is the memory on each node. With `is_even` every node has the same number of CPUs, as far as one sees.
-    `ways` and `bandwidth_gbps` are what slurm_sns gave on each node.
+    `placed` by slurm_sns, the job had `ways` and `bandwidth_gbps` on each node; `program` is its owner's hint.
     """
 
     label: str
@@ -67,6 +67,7 @@ class JobUse:
     is_even: bool
     steps: tuple[StepUse, ...]
     placed: bool = False
+    program: str = ""
     ways: int = 0
     bandwidth_gbps: int = 0
 
@@ -151,6 +152,7 @@ def _job(row: Mapping[str, str], steps: Sequence[Mapping[str, str]]) -> JobUse:
         is_even=is_even,
         steps=tuple(_steps(steps, is_even=is_even)),
         placed=ours is not None and ours.is_placed,
+        program="" if ours is None else ours.hints.program or "",
         ways=0 if ours is None else ours.ways,
         bandwidth_gbps=0 if ours is None else ours.bandwidth_gbps,
     )

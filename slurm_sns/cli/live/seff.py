@@ -140,6 +140,7 @@ def _values(job: "JobUse", smaller_request: Any) -> "JobUseValues":
             }
             for each in job.steps
         ],
+        "program": job.program,
         "ways": job.ways,
         "bandwidth_gbps": job.bandwidth_gbps,
         "enough_mb": job.enough_mb,

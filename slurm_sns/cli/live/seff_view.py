@@ -48,7 +48,9 @@ def _asked_and_used(job: "JobUseValues") -> RenderableType:
     shown.add_row("time", "no limit" if job["limit_s"] is None else duration(job["limit_s"]), _ran(job))
     for name, given in (("cache ways", job["ways"]), ("GB/s", job["bandwidth_gbps"])):
         if given:
-            shown.add_row(name, f"{given} given on each node", "measured for its program: sns profile show")
+            # What agents measure goes into the program's profile; of one run nothing is kept.
+            told = f"of its program: sns profile show {job['program']}" if job["program"] else "not kept of one job"
+            shown.add_row(name, f"{given} given on each node", plain(told))
     return shown
 
 

@@ -158,6 +158,15 @@ def test_the_scheduler_says_what_a_smaller_request_would_have_won(sns, config: P
     assert json.loads(sns("seff", "528", "--json", "--config", config)[1])[0]["ways"] == 6
 
 
+@pytest.mark.parametrize(
+    ("program", "told"), [("program=mg ", "of its program: sns profile show mg"), ("", "not kept of one job")]
+)
+def test_ways_and_bandwidth_are_those_that_were_given(sns, config: Path, sacct, program: str, told: str) -> None:
+    sacct(PLACED.replace("sns:2 ", f"sns:2 {program}"))
+    lines = [" ".join(line.split()) for line in sns("seff", "528", "--config", config)[1].splitlines()]
+    assert lines[5:7] == [f"cache ways 6 given on each node {told}", f"GB/s 20 given on each node {told}"]
+
+
 def test_without_a_scheduler_it_works_too(sns, tmp_path: Path, sacct) -> None:
     sacct(PLACED)
     code, output, errors = sns("seff", "528", "--config", tmp_path / "none.yaml")
