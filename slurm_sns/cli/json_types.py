@@ -358,7 +358,7 @@ class JobUseValues(TypedDict):
     cpus: int | None
     """The CPUs that it had."""
     busy_cpus: float | None
-    """How many of them it kept busy, on average; null before its end."""
+    """How many of them it kept busy, on average; null before its end and where accounting has no CPU time."""
     asked_mb: int | None
     """The memory that it asked for, on each node, MiB."""
     memory: MemoryBoundsValues | None

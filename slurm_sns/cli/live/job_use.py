@@ -147,7 +147,7 @@ def _job(row: Mapping[str, str], steps: Sequence[Mapping[str, str]]) -> JobUse:
         ran_s=_read(row, "ElapsedRaw", float),
         limit_s=(_read(row, "TimelimitRaw", sacct.time_limit_s) or None),
         cpus=cpus,
-        cpu_s=_read(row, "TotalCPU", sacct.duration_s),
+        cpu_s=_cpu_s(row),
         asked_mb=_asked_mb(row, count, cpus or 0),
         is_even=is_even,
         steps=tuple(_steps(steps, is_even=is_even)),
@@ -173,6 +173,12 @@ def _steps(rows: Iterable[Mapping[str, str]], *, is_even: bool) -> Iterator[Step
             largest_mb=max((each for each in peaks if each is not None), default=None),
             last_total_mb=_mem_of(row, "TRESUsageInTot"),
         )
+
+
+def _cpu_s(row: Mapping[str, str]) -> float | None:
+    """Its CPU time; None where that was not gathered: no process ends with `00:00:00`, but perhaps with `00:00.034`."""
+    found = _read(row, "TotalCPU", sacct.duration_s)
+    return found if found or "." in row["TotalCPU"] else None
 
 
 def _asked_mb(row: Mapping[str, str], nodes: int, cpus: int) -> int | None:

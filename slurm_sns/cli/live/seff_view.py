@@ -96,7 +96,7 @@ def _bounds(memory: "MemoryBoundsValues") -> str:
 
 def _busy(job: "JobUseValues") -> str:
     if job["busy_cpus"] is None or not job["cpus"]:
-        return "not known yet" if job["state"] not in ENDED else "-"
+        return "not recorded" if job["state"] in ENDED and job["ran_s"] else "-"
     return f"{job['busy_cpus']:.2g} busy, {job['busy_cpus'] / job['cpus']:.0%}"
 
 

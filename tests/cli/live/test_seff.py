@@ -109,6 +109,11 @@ def test_idle_cpus_are_told() -> None:
     ]
 
 
+def test_cpu_time_that_was_not_gathered_is_no_idleness() -> None:
+    assert read(PLACED.replace("00:19:00", "00:00:00")).busy_cpus is None
+    assert read(PLACED.replace("00:19:00", "00:00.034")).busy_cpus == 0
+
+
 def test_a_line_that_cannot_be_read_costs_that_line() -> None:
     text = f"{HEADER}\nnonsense\n\n9.batch|9.batch|\n{PENDING}x|y|z\n{'|' * 30}\n"
     assert [job.label for job in jobs_of(text)] == ["537"]
