@@ -29,6 +29,12 @@ def cycle(at_s: float, free_gib: int, *job_ids: int) -> Snapshot:
 CYCLES = {1: cycle(10, 20, 7), 2: cycle(20, 45, 7), 3: cycle(30, 60, 7), 4: cycle(40, 90, 7)}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """The kernel is compiled or loaded before a clock runs, as in a scheduler."""
+    POLICY.plan(CYCLES[1])
+
+
 def replayed(factor: float, *, kept=CYCLES, ids=frozenset({7})):
     return first_start([kept.get(number) for number in range(1, 4)], ids, factor, POLICY.plan)
 
