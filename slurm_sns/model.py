@@ -66,6 +66,66 @@ class Resources(NamedTuple):
 NOTHING = Resources(0, 0)
 
 
+class WaitKind(StrEnum):
+    """The kinds of reasons why a job waits; `about` is what `Reason.about` names."""
+
+    RESOURCES = "resources"
+    """No node has enough free; about: the resources that the nearest node lacks."""
+    NODES = "nodes"
+    """Too few nodes have room at once; about: `one switch` where only no switch joins enough of them."""
+    TOO_LARGE = "too large"
+    """The nodes that can be planned on now could not hold it even when they are empty."""
+    WITHHELD = "withheld"
+    """It would fit, but for withheld capacity; about: the jobs for which it is withheld, and on which nodes."""
+    NEXT = "next"
+    """Capacity is withheld for the job itself; about: the nodes."""
+    QUEUE_DEPTH = "queue depth"
+    KEPT = "kept"
+    """Its nodes are kept for jobs of Slurm's own."""
+    HELD = "held"
+    """About: Slurm's reason, which says by whom."""
+    DEPENDENCY = "dependency"
+    BEGIN_TIME = "begin time"
+    LIMIT = "limit"
+    """A limit of its user, account or QOS; about: Slurm's name of the limit."""
+    ARRAY_LIMIT = "array limit"
+    PARTITION = "partition"
+    """Its partitions would not start it now; about: the partitions."""
+    NEW_SIZES = "new sizes"
+    """Its owner has too many jobs of new sizes for one cycle."""
+    RETRY = "retry"
+    """Slurm refused or did not start its last placement; it is tried again."""
+    NEVER = "never"
+    """It can never start as it is; about: the dependency, where that is why."""
+    OTHER = "other"
+
+
+class Reason(str):
+    """A sentence that says why a job waits, with its kind and with what it is about.
+
+    It is a text wherever only the sentence counts. A text without a kind is of the kind OTHER.
+    """
+
+    __slots__ = ("about", "kind")
+    kind: WaitKind
+    about: str
+
+    def __new__(cls, sentence: str, kind: WaitKind = WaitKind.OTHER, about: str = "") -> "Reason":
+        """The sentence as a reason of this kind."""
+        made = super().__new__(cls, sentence)
+        made.kind, made.about = kind, about
+        return made
+
+    @classmethod
+    def of(cls, sentence: str) -> "Reason":
+        """The sentence itself if it is a reason, otherwise as one of the kind OTHER."""
+        return sentence if isinstance(sentence, cls) else cls(sentence)
+
+    def with_more(self, more: str) -> "Reason":
+        """The reason with more said behind its sentence."""
+        return Reason(f"{self}{more}", self.kind, self.about)
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A node that can be planned on now. Nodes that are down, draining or failing are not in a snapshot's `nodes`.
@@ -305,9 +365,9 @@ class Report:
 class Plan:
     """What a policy decides at one moment: the actions in their order, and for every job not started one reason.
 
-    `wake_s` is when the policy wants to be asked again at the latest, None for "at the next event". `history` is what
-    the policy wants to find in the next snapshot. `record` is what it wrote down while it planned, from which it
-    explains the plan; nobody else reads it, and it is not stored.
+    A reason to wait may be a `Reason`, which has a kind. `wake_s` is when the policy wants to be asked again at the
+    latest, None for "at the next event". `history` is what the policy wants to find in the next snapshot. `record` is
+    what it wrote down while it planned, from which it explains the plan; nobody else reads it, and it is not stored.
     """
 
     actions: tuple[Action, ...] = ()

@@ -25,4 +25,5 @@ def read(command: str, text: str | bytes) -> Any:
 def read_of(words: tuple[object, ...], text: str) -> Any:
     """The JSON of the command that these words begin with; any JSON if the type is not documented."""
     names = [" ".join(map(str, ("sns", *words[:count]))) for count in (2, 1)]
+    names[:0] = [f"{name} --why" for name in names if "--why" in words]
     return next((read(name, text) for name in names if name in PRINTED), None)

@@ -117,7 +117,7 @@ class TestReference:
     def test_every_command_with_json_is_there(self) -> None:
         page = MAKERS["json"]()
         commands = [" ".join(each.words) for each in program().all() if each.takes("--json")]
-        assert sorted(commands) == sorted(PRINTED)
+        assert sorted(commands) == sorted({each.partition(" --")[0] for each in PRINTED})
         assert [each for each in commands if f"\n## {each}\n" not in f"\n{page}"] == []
 
     @pytest.mark.parametrize("command", PRINTED)

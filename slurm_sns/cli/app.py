@@ -4,7 +4,21 @@ import typer
 
 from slurm_sns import __version__
 from slurm_sns.cli import policies
-from slurm_sns.cli.live import agent, asking, checking, control, daemons, key, node, observe, profile, seff, site_files
+from slurm_sns.cli.live import (
+    agent,
+    asking,
+    checking,
+    control,
+    daemons,
+    key,
+    node,
+    observe,
+    profile,
+    queue,
+    seff,
+    site_files,
+    wait,
+)
 from slurm_sns.cli.offline import coverage, pseudonyms, report, reproduce, simulate, workload
 
 _HELP = "Place Slurm jobs by Max-Jobs matching. The same decisions run live and on traces."
@@ -38,8 +52,10 @@ _OFFLINE = "Offline"
 _LOGIN = "As any user on a login node"
 
 app.command("status", rich_help_panel=_ASK)(asking.status)
-app.command("queue", rich_help_panel=_ASK)(asking.queue)
+# -h is squeue's: without the headings
+app.command("queue", rich_help_panel=_ASK, context_settings={"help_option_names": ["--help"]})(queue.queue)
 app.command("explain", rich_help_panel=_ASK)(asking.explain)
+app.command("wait", rich_help_panel=_ASK)(wait.wait)
 app.command("release", rich_help_panel=_ASK)(control.release)
 app.command("seff", rich_help_panel=_LOGIN)(seff.seff)
 app.command("observe", rich_help_panel=_LOGIN)(observe.observe)

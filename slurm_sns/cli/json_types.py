@@ -4,7 +4,7 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from slurm_sns.scheduler.answers.answer_types import ProgramSummary, SmallerRequestAnswer
+from slurm_sns.scheduler.answers.answer_types import ProgramSummary, SmallerRequestAnswer, WaitCause
 from slurm_sns.sim.site_report.report_types import AccountingReport
 
 
@@ -28,6 +28,17 @@ class PoliciesJson(TypedDict):
     """The policies."""
     problems: list[str]
     """Why policies of other packages cannot be used."""
+
+
+class WaitGroup(WaitCause):
+    """Jobs that wait for the same."""
+
+    jobs: int
+    """How many; the waiting tasks of an array count as one job."""
+    first: str
+    """The first of them in queue order."""
+    words: str
+    """What they wait for, in words."""
 
 
 class RenderJson(TypedDict):

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from slurm_sns.errors import SnsError, Unreachable
 from slurm_sns.log import Outage
-from slurm_sns.model import Action, Plan, Release, Start
+from slurm_sns.model import Action, Plan, Reason, Release, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.agent_link import AgentLink
@@ -235,7 +235,7 @@ class Scheduler:
         withholding = self._carried.withholding.after(plan, users, now_s, self._settings.withhold_limit_s)
         self._carried = replace(self._carried, withholding=withholding, history=plan.history)
         more = {
-            job_id: f"{plan.waiting[job_id]}; no capacity is withheld for it: {why}"
+            job_id: Reason.of(plan.waiting[job_id]).with_more(f"; no capacity is withheld for it: {why}")
             for job_id, why in situation.not_withheld.items()
             if job_id in plan.waiting
         }

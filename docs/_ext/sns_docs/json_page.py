@@ -25,6 +25,7 @@ from slurm_sns.cli.json_types import (
     RenderJson,
     ReportJson,
     ReproductionJson,
+    WaitGroup,
     WatchLine,
 )
 from slurm_sns.cli.live import node_types
@@ -42,6 +43,7 @@ from sns_docs.markdown import code, escaped, table
 PRINTED: Mapping[str, Any] = {
     "sns status": StatusAnswer,
     "sns queue": list[QueueRow],
+    "sns queue --why": list[WaitGroup],
     "sns explain": ExplainAnswer,
     "sns seff": list[JobUseValues],
     "sns check": list[FindingValues],

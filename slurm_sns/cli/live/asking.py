@@ -1,4 +1,4 @@
-"""`sns status`, `sns queue`, `sns explain JOBID`: answers of the running scheduler, as text or JSON."""
+"""`sns status`, `sns explain JOBID`, and how any command asks the running scheduler."""
 
 import json
 import os
@@ -39,38 +39,6 @@ def status(
 
     look = Look(status_view.page, status_view.plain_lines)
     show(asker(config, {"command": "status"}), look, seconds, watch=watch, as_json=as_json)
-
-
-def queue(
-    seconds: SecondsOption = None,
-    *,
-    watch: Watch = False,
-    user: Annotated[str | None, typer.Option("--user", "-u", metavar="NAME", help="Only this user's jobs.")] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the first N, in queue order.")
-    ] = None,
-    config: Config = DEFAULT_CONFIG,
-    as_json: AsJson = False,
-) -> None:
-    """Your jobs that slurm_sns manages, in queue order; all jobs for root and SlurmUser.
-
-    POS is the place in the queue; ! marks a job that has waited so long that capacity is withheld for it. SIZE is
-    nodes x cores and memory of each. SINCE is how long it waits, or runs. WHY says what the nearest node lacks.
-    """
-    from slurm_sns.cli.live import queue_view
-    from slurm_sns.cli.live.watch import Look, show
-
-    ask = asker(config, {"command": "queue"})
-
-    def chosen() -> tuple[list[dict[str, Any]], int]:
-        rows = [row for row in ask() if user is None or row["user"] == user]
-        return rows[:limit], len(rows) - len(rows[:limit])
-
-    look = Look(
-        lambda answer, now_s, width: queue_view.table(answer[0], now_s, width, hidden=answer[1]),
-        lambda answer, now_s: queue_view.plain_lines(answer[0], now_s),
-    )
-    show((lambda: chosen()[0]) if as_json else chosen, look, seconds, watch=watch, as_json=as_json)
 
 
 def explain(

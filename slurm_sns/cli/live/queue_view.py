@@ -1,4 +1,7 @@
-"""What `sns queue` shows: on a terminal a table that fits its width, in a pipe all columns, one job on each line."""
+"""What `sns queue` shows: on a terminal a table that fits its width, in a pipe all columns, one job on each line.
+
+WHY is a word or two in the table, which is read, and the whole sentence in a pipe, where it is looked for.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -7,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from slurm_sns.cli.live.terminal import duration, new_table, plain
+from slurm_sns.cli.live.waiting_words import cell
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 
@@ -37,19 +41,20 @@ COLUMNS = (
     QueueColumn("PARTITION", lambda row, _: row["partition"], 150),
     QueueColumn("NAME", lambda row, _: row["name"][:LONGEST_NAME], 132),
     QueueColumn("SIZE", lambda row, _: size(row), 60),
-    QueueColumn("SINCE", lambda row, now_s: duration(_since_s(row, now_s)), side="right"),
+    QueueColumn("SINCE", lambda row, now_s: duration(since_s(row, now_s)), side="right"),
     QueueColumn("STATE", lambda row, _: row["state"], 120),
     QueueColumn("NODES", lambda row, _: folded(row["nodes"]), 70),
-    QueueColumn("WHY", lambda row, _: row["reason"]),
+    QueueColumn("WHY", lambda row, _: cell(row)),
 )
 
 
-def table(rows: Sequence[Row], now_s: float, width: int, hidden: int = 0) -> RenderableType:
+def table(rows: Sequence[Row], now_s: float, width: int, hidden: int = 0, *, heading: bool = True) -> RenderableType:
     """The jobs for a terminal of that width. `hidden` is the number of further jobs that the rows leave out."""
     if not rows:
         return "no jobs"
     columns = [column for column in COLUMNS if column.width <= width]
     shown = new_table()
+    shown.show_header = heading
     for column in columns:
         wraps = column.name == "WHY"
         shown.add_column(column.name, justify=column.side, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
@@ -58,12 +63,12 @@ def table(rows: Sequence[Row], now_s: float, width: int, hidden: int = 0) -> Ren
     return Group(shown, Text(f"... and {hidden} more")) if hidden else shown
 
 
-def plain_lines(rows: Sequence[Row], now_s: float) -> Iterator[str]:
+def plain_lines(rows: Sequence[Row], now_s: float, *, heading: bool = True) -> Iterator[str]:
     """A heading and one line for each job: all columns in fixed order, SINCE in seconds, spaces only in the last."""
     if not rows:
         yield "no jobs"
         return
-    cells = [[column.name for column in COLUMNS]]
+    cells = [[column.name for column in COLUMNS]] if heading else []
     cells += [
         [*(_word(_plain(column, row, now_s)) for column in COLUMNS[:-1]), printable(row["reason"])] for row in rows
     ]
@@ -73,7 +78,7 @@ def plain_lines(rows: Sequence[Row], now_s: float) -> Iterator[str]:
 
 
 def _plain(column: QueueColumn, row: Row, now_s: float) -> str:
-    return f"{_since_s(row, now_s):.0f}" if column.name == "SINCE" else column.value(row, now_s)
+    return f"{since_s(row, now_s):.0f}" if column.name == "SINCE" else column.value(row, now_s)
 
 
 def size(row: Row) -> str:
@@ -92,7 +97,7 @@ def _position(row: Row) -> str:
     return f"{OVER_AGED if row['over_aged'] else ''}{row['position']}"
 
 
-def _since_s(row: Row, now_s: float) -> float:
+def since_s(row: Row, now_s: float) -> float:
     """The seconds since the job started or, before that, was submitted."""
     since_s = row["start_s"] if row["state"] in RUNS and row["start_s"] else row["submit_s"]
     return max(0.0, now_s - float(since_s))

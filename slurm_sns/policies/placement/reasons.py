@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Alternative, Job, Plan, Snapshot, Start
+from slurm_sns.model import Alternative, Job, Plan, Reason, Snapshot, Start, WaitKind
 from slurm_sns.node_lists import folded
 from slurm_sns.policies.base import Considered, Explanation
 from slurm_sns.policies.placement.heuristics import Heuristic, one_group
@@ -23,6 +23,8 @@ from slurm_sns.policies.placement.pass_record import Match, MemberRecord, PassRe
 
 NEAREST_SHOWN = 3
 BEST_SHOWN = 4
+#: The resources of a node as reasons name them, in the order of `Resources`.
+RESOURCES = ("cores", "memory", "ways", "bandwidth", "CLOSIDs")
 
 
 class FreeCapacity:
@@ -80,7 +82,7 @@ class FreeCapacity:
         is_enough = len(fitting) >= alternative.nodes and not self.apart(alternative, fitting)
         return tuple(self.withheld_for) if is_enough else ()
 
-    def nearest(self, columns: Indices, alternative: Alternative, count: int) -> list[str]:
+    def nearest(self, columns: Indices, alternative: Alternative, count: int) -> list[Reason]:
         """The `count` nodes, among these columns, that come nearest to fitting, and what they lack, the nearest first.
 
         Fewer missing resources are nearer, then a smaller sum of missing amounts as shares of the node's capacity.
@@ -144,15 +146,18 @@ def reasons_to_wait(schedule: Schedule, waiting: Iterable[Job], queue_depth: int
     reasons: dict[int, str] = {}
     for job in left:
         if not has_seen_all and job.id not in looked_at:
-            reasons[job.id] = f"behind the first {queue_depth} jobs of the queue (queue_depth)"
+            reasons[job.id] = Reason(
+                f"behind the first {queue_depth} jobs of the queue (queue_depth)", WaitKind.QUEUE_DEPTH
+            )
         elif job.id in after.withheld_for:
-            reasons[job.id] = f"finds no place yet; capacity is withheld for it on {_some(after.withheld_for[job.id])}"
+            on = _some(after.withheld_for[job.id])
+            reasons[job.id] = Reason(f"finds no place yet; capacity is withheld for it on {on}", WaitKind.NEXT, on)
         else:
             reasons[job.id] = reason(job)
     return reasons
 
 
-def _reason(after: FreeCapacity, job: Job) -> str:
+def _reason(after: FreeCapacity, job: Job) -> Reason:
     """Why jobs of this kind found no place: the reason for the first alternative that the nodes could ever hold."""
     possible = [
         alternative for alternative in job.alternatives if after.large_enough(alternative, job) >= alternative.nodes
@@ -161,20 +166,25 @@ def _reason(after: FreeCapacity, job: Job) -> str:
         alternative = job.alternatives[0]
         large = after.large_enough(alternative, job)
         are = "is" if large == 1 else "are"
-        return f"needs {wording(alternative)}; of the nodes that can be planned on now {large} {are} large enough"
+        why = f"needs {wording(alternative)}; of the nodes that can be planned on now {large} {are} large enough"
+        return Reason(why, WaitKind.TOO_LARGE)
     for alternative in possible:
         holders = after.in_the_way(alternative, job)
         if holders:
-            return f"would fit, but capacity is withheld for job {_some([str(job_id) for job_id in holders])}"
+            jobs = f"job {_some([str(job_id) for job_id in holders])}"
+            on = _some(node for job_id in holders for node in after.withheld_for[job_id])
+            return Reason(f"would fit, but capacity is withheld for {jobs}", WaitKind.WITHHELD, f"{jobs} on {on}")
     alternative = possible[0]
     if alternative.nodes > 1:
         fitting = after.fitting(alternative, job)
-        return f"needs {wording(alternative)}; nodes that fit: {len(fitting)}{after.apart(alternative, fitting)}"
+        apart = after.apart(alternative, fitting)
+        why = f"needs {wording(alternative)}; nodes that fit: {len(fitting)}{apart}"
+        return Reason(why, WaitKind.NODES, "one switch" if apart else "")
     columns = after.permitted(job)
     lack = after.nearest(columns, alternative, 1)[0]
     demand = wording(replace(alternative, exclusive=False))
     state = f"is empty and has {demand}" if alternative.exclusive else f"has {demand} free"
-    return f"no allowed node {state}; nearest: {lack}"
+    return Reason(f"no allowed node {state}; nearest: {lack}", lack.kind, lack.about)
 
 
 def _some(names: Iterable[str], limit: int = 3) -> str:
@@ -291,7 +301,7 @@ def _first(kinds: Amounts, shares: NDArray[np.float64], count: int) -> Indices:
     return np.lexsort((shares, kinds))[:count]
 
 
-def _lack(node: str, lacks: Sequence[int], *, not_empty: bool) -> str:
+def _lack(node: str, lacks: Sequence[int], *, not_empty: bool) -> Reason:
     """How much a node lacks of each resource, as in: c3 lacks 4 cores and 2000 MiB."""
     units = (
         _plural("core", lacks[0]),
@@ -302,8 +312,11 @@ def _lack(node: str, lacks: Sequence[int], *, not_empty: bool) -> str:
     )
     parts = [f"{amount} {unit}" for amount, unit in zip(lacks, units, strict=True) if amount > 0]
     if parts:
-        return f"{node} lacks {' and '.join(parts)}"
-    return f"{node} is not empty" if not_empty else f"{node} has no room for even 1 core and 1024 MiB"
+        names = [name for amount, name in zip(lacks, RESOURCES, strict=True) if amount > 0]
+        return Reason(f"{node} lacks {' and '.join(parts)}", WaitKind.RESOURCES, " and ".join(names))
+    if not_empty:
+        return Reason(f"{node} is not empty", WaitKind.RESOURCES, "an empty node")
+    return Reason(f"{node} has no room for even 1 core and 1024 MiB", WaitKind.RESOURCES, "cores or memory")
 
 
 def wording(alternative: Alternative) -> str:

@@ -61,8 +61,24 @@ class QueuedJobBase(TypedDict):
     """Why it waits, or why it was placed there."""
 
 
+class WaitCause(TypedDict):
+    """What a job waits for, in fields by which jobs can be counted. The reason says it in a sentence."""
+
+    kind: str
+    """One of `resources`, `nodes`, `too large`, `withheld`, `next`, `queue depth`, `kept`, `held`, `dependency`,
+    `begin time`, `limit`, `array limit`, `partition`, `new sizes`, `retry`, `never`, `other`."""
+    about: str
+    """What the kind is about: the resources that the nearest node lacks, the job for which capacity is withheld and
+    its nodes, the limit, the partitions, who holds the job; empty where the kind says all."""
+    features: str
+    """The features that its nodes must have (`--constraint`), where it waits for nodes; else empty."""
+
+
 class QueueRow(QueuedJobBase):
     """A managed job."""
+
+    waits: WaitCause | None
+    """What it waits for; null for a job that does not wait for slurm_sns."""
 
     position: int | None
     """Its place in the queue, from 1; null for a job that does not wait."""
@@ -294,6 +310,19 @@ class SmallerRequestAnswer(TypedDict):
     """The first of these cycles in which it would have started with the smaller request; null if in none."""
     cycles: int
     """The recorded cycles before that one which were planned again."""
+
+
+class JobAnswer(TypedDict):
+    """How far a job is: what `sns wait` asks for again and again."""
+
+    label: str
+    """The job, or the task of the array that has started."""
+    state: Literal["waiting", "started", "ended", "gone"]
+    """`ended`: without having started. `gone`: Slurm no longer knows it."""
+    nodes: list[str]
+    """The nodes of a job that has started."""
+    reason: str
+    """Why it waits."""
 
 
 class EstimateValues(TypedDict):

@@ -7,13 +7,13 @@ another user's job gets the same answer as one about a job that does not exist, 
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.model import Job, Node, Plan, Snapshot, Start, total
+from slurm_sns.model import Job, Node, Plan, Reason, Snapshot, Start, WaitKind, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.answers import pass_through
 from slurm_sns.scheduler.answers.answer_types import (
@@ -21,10 +21,12 @@ from slurm_sns.scheduler.answers.answer_types import (
     DecisionLine,
     ExplainAnswer,
     ExplanationValues,
+    JobAnswer,
     QueuedJobBase,
     QueueRow,
     SmallerRequestAnswer,
     StatusAnswer,
+    WaitCause,
     amounts,
 )
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
@@ -60,7 +62,10 @@ _PASS_THROUGH_STATES = {
 #: The state of a job that has ended but not left all its nodes yet, and of a gated job that somebody holds.
 COMPLETING, HELD = "completing", "held"
 
-COMMANDS = ("status", "queue", "explain", "profile", "release", "smaller-request")
+COMMANDS = ("status", "queue", "explain", "profile", "release", "smaller-request", "job")
+
+#: What is waited for there is on nodes: it depends on the features that these must have.
+_ON_NODES = (WaitKind.RESOURCES, WaitKind.NODES, WaitKind.TOO_LARGE)
 
 
 class Answers:
@@ -109,6 +114,8 @@ class Answers:
                 return queue(view, only_user)
             case "explain":
                 return self._explain(view, request.get("job_id"), request.get("task"), only_user)
+            case "job":
+                return self._how_far(view, request.get("job_id"), request.get("task"), only_user)
             case "release":
                 return self._release(view, request.get("job_id"), request.get("task"), only_user)
             case "smaller-request":
@@ -157,17 +164,12 @@ class Answers:
         Raises:
             BadInput: there is no such job, or it is another user's.
         """
-        named = _whole("job id", asked)
-        job_id, label = named, str(named)
-        if task is not None:
-            job_id, label = self._job_of_task(view, named, _whole("task", task)), f"{named}_{task}"
+        job_id, label = self._named(view, asked, task)
         job = _job(view, job_id)
         decided = self._decisions.of_job(job_id)
         if not decided and job is not None and job.task is not None:  # placed before Slurm gave it this id
             decided = self._decisions.of_job(task_id(*job.task))
-        owner = job.user_id if job is not None else next((each.user_id for each in reversed(decided)), None)
-        if owner is None or only_user not in (None, owner):
-            raise BadInput(f"job {label}: no job of yours that Slurm or slurm_sns knows")
+        _require_own(label, job, decided, only_user)
         # Slurm reuses job ids after its state was wiped: decisions about another user's job are not shown.
         return job_id, label, job, [each for each in decided if only_user in (None, each.user_id)]
 
@@ -195,6 +197,21 @@ class Answers:
         earlier_s = None if found.start_s is None else float(found.start_s)
         return {"placed_s": start.at_s, "earlier_s": earlier_s, "cycles": found.cycles}
 
+    def _how_far(self, view: View, asked: object, task: object, only_user: int | None) -> JobAnswer:
+        """Whether the job has started, and where. An array has started when its first task has."""
+        job_id, label = self._named(view, asked, task)
+        job = _job(view, job_id)
+        _require_own(label, job, () if job is not None else self._decisions.of_job(job_id), only_user)
+        if job is None:
+            return {"label": label, "state": "gone", "nodes": [], "reason": ""}
+        tasks = (each for each in view.situation.observed if task is None and each.array_id == job_id)
+        begun = next((each for each in (job, *tasks) if _has_started(each)), None)
+        if begun is not None:
+            return {"label": begun.label, "state": "started", "nodes": list(begun.allocated), "reason": ""}
+        state: Literal["waiting", "ended"] = "ended" if job.state is JobState.ENDED else "waiting"
+        reason = _rows(view, [job], _redaction(view, only_user))[0]["reason"]
+        return {"label": label, "state": state, "nodes": [], "reason": reason}
+
     def _release(self, view: View, asked: object, task: object, only_user: int | None) -> dict[str, Any]:
         """Let the next cycle leave a job to Slurm, or all waiting tasks of an array, or one that has its own record."""
         number = _whole("job id", asked)
@@ -215,6 +232,13 @@ class Answers:
             raise BadInput(f"job {label} does not wait any more")
         self._asked.update(waiting)
         return {"label": label, "jobs": len(waiting)}
+
+    def _named(self, view: View, asked: object, task: object) -> tuple[int, str]:
+        """The id and the label of the job, or of the array's task, that a request names."""
+        number = _whole("job id", asked)
+        if task is None:
+            return number, str(number)
+        return self._job_of_task(view, number, _whole("task", task)), f"{number}_{task}"
 
     def _job_of_task(self, view: View, array_id: int, task: int) -> int:
         """The job id of an array's task: its own, ours while a cycle plans it, the array's, or 0 if unknown."""
@@ -252,6 +276,18 @@ def _job(view: View, job_id: int) -> ObservedJob | None:
     """The job, whether ours or not. The list of all jobs is searched only here, so that no cycle has to index it."""
     ours = view.situation.job(job_id)
     return ours or next((job for job in view.situation.observed if job.id == job_id), None)
+
+
+def _require_own(label: str, job: ObservedJob | None, decided: Sequence[Decision], only_user: int | None) -> None:
+    """Check that the user may ask about the job, by Slurm's record of it or, without one, by our last decision."""
+    owner = job.user_id if job is not None else next((each.user_id for each in reversed(decided)), None)
+    if owner is None or only_user not in (None, owner):
+        raise BadInput(f"job {label}: no job of yours that Slurm or slurm_sns knows")
+
+
+def _has_started(job: ObservedJob) -> bool:
+    """Whether the job runs or has run: Slurm leaves an ended job its nodes, and gives a cancelled waiting one none."""
+    return job.state.occupies_nodes or (job.state is JobState.ENDED and bool(job.allocated))
 
 
 def _is_ours(view: View, job: ObservedJob) -> bool:
@@ -437,12 +473,23 @@ def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list
             {
                 **row,
                 "reason": reason,
+                "waits": None if started else _wait_cause(view, job, redaction),
                 "position": None if started else place,
                 "over_aged": planned is not None and planned.over_aged,
                 "demand": None if alternative is None else {"nodes": alternative.nodes, **amounts(alternative.demand)},
             }
         )
     return rows
+
+
+def _wait_cause(view: View, job: ObservedJob, redaction: Redaction) -> WaitCause | None:
+    """What a waiting job of ours waits for; None for any other job."""
+    is_placed = view.situation.statuses.get(job.id, Status.GATED).has_placement  # a planned task has no status
+    if job.state is not JobState.PENDING or is_placed or not _is_ours(view, job):
+        return None
+    reason = _reason(view, job)
+    features = job.constraint if reason.kind in _ON_NODES else ""
+    return {"kind": reason.kind.value, "about": redaction.text(reason.about), "features": features}
 
 
 def _waits_for(waiting: Job, nodes: Iterable[Node], completing: Mapping[str, int]) -> str:
@@ -496,10 +543,10 @@ def _state(view: View, job: ObservedJob) -> str:
     return HELD if status is Status.GATED and is_held(job) else status.value
 
 
-def _reason(view: View, job: ObservedJob) -> str:
+def _reason(view: View, job: ObservedJob) -> Reason:
     """Why the job waits: our reason, or Slurm's where we have none (a placed job)."""
     texts: Mapping[int, str] = {**view.plan.waiting, **view.situation.blocked}
     if job.is_array_record and job.id not in texts:
         first = next((task for task in view.situation.tasks.values() if task.array_id == job.id), None)
-        return texts.get(first.id, "") if first is not None else job.reason
-    return texts.get(job.id) or job.reason
+        return Reason.of(texts.get(first.id, "") if first is not None else job.reason)
+    return Reason.of(texts.get(job.id) or job.reason)

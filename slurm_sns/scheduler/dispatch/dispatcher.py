@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from slurm_sns.errors import Infeasible, Refused, SnsError, Unreachable
 from slurm_sns.log import Log
-from slurm_sns.model import Action, Plan, Release, Requeue, Resume, SetShare, Start, Suspend
+from slurm_sns.model import Action, Plan, Reason, Release, Requeue, Resume, SetShare, Start, Suspend, WaitKind
 from slurm_sns.scheduler.agent_link import AgentLink
 from slurm_sns.scheduler.gate.failed_placements import failed, not_started
 from slurm_sns.scheduler.gate.job_status import Status
@@ -424,7 +424,7 @@ class Dispatcher:
         known = job if array is None else situation.jobs[array[0]]  # a task's try is that of its array's record
         before = situation.surveyed.tries.get(known.id)  # so that several tasks of an array count once in a cycle
         self._tries.now[known.id] = failed(known, before, why, self._settings, self._clock.now())
-        return why
+        return Reason(why, WaitKind.RETRY)
 
     def _log_placement(self, start: Start, job: ObservedJob, previous: Start | None) -> None:
         """Log one line for a placed job, with the reason unless it equals that of the line before."""

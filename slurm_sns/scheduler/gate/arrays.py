@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from slurm_sns.model import Alternative, Resources
+from slurm_sns.model import Alternative, Reason, Resources, WaitKind
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.task_ids import task_id
@@ -58,7 +58,8 @@ def within_limits(
         first = int(now_s // TURN_S) % len(in_turn) if singles and in_turn else 0
         chosen = Counter(job.id for job in [*in_turn[first:], *in_turn[:first]][:most])
         rooms |= {job.id: chosen[job.id] for job in jobs if job.is_array_record}
-        blocked |= {job.id: f"at most {limit} tasks of its array run at a time" for job in jobs if not chosen[job.id]}
+        why = Reason(f"at most {limit} tasks of its array run at a time", WaitKind.ARRAY_LIMIT)
+        blocked |= {job.id: why for job in jobs if not chosen[job.id]}
     return rooms, blocked
 
 

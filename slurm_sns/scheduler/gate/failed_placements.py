@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from slurm_sns.model import Reason, WaitKind
 from slurm_sns.scheduler.gate.job_status import Status, is_limit
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
@@ -94,7 +95,7 @@ def pause(tried: Try | None, settings: Settings, now_s: float) -> str:
     """Why the job pauses now; empty if it does not. A pause longer than ours comes from a clock that was set back."""
     if tried is None or tried.limited_by or not 0 < tried.retry_s - now_s <= settings.backoff_max_s:
         return ""
-    return f"{tried.note}; tried again in {tried.retry_s - now_s:.0f} s"
+    return Reason(f"{tried.note}; tried again in {tried.retry_s - now_s:.0f} s", WaitKind.RETRY)
 
 
 #: The reasons among them whose limit is a maximum.
@@ -217,14 +218,17 @@ def _together(
 def _reasons(jobs: Iterable[ObservedJob], tries: Mapping[int, Try], limit: str, why: str) -> dict[int, str]:
     """The reason of each job to wait: its own note, or the limit that its owner has met if the job was never tried."""
     owners = f"its owner has met a limit, {limit}"
-    return {job.id: f"{tries[job.id].note if _limit_of(job, tries) else owners}; {why}" for job in jobs}
+    notes = {job.id: tries[job.id].note if _limit_of(job, tries) else owners for job in jobs}
+    return {job_id: Reason(f"{note}; {why}", WaitKind.LIMIT, limit) for job_id, note in notes.items()}
 
 
 def _alone(jobs: Iterable[ObservedJob], tries: Mapping[int, Try], now_s: float, longest_s: float) -> dict[int, str]:
     """The jobs that still pause, each for its own refusal, with the reason."""
     known = (tries[job.id] for job in jobs)
     return {
-        tried.job_id: f"{tried.note}; tried again in {tried.retry_s - now_s:.0f} s"
+        tried.job_id: Reason(
+            f"{tried.note}; tried again in {tried.retry_s - now_s:.0f} s", WaitKind.LIMIT, tried.limited_by
+        )
         for tried in known
         if 0 < tried.retry_s - now_s <= longest_s
     }

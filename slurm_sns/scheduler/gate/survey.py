@@ -7,6 +7,7 @@ snapshot.situation.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from slurm_sns.model import Reason, WaitKind
 from slurm_sns.scheduler.gate.arrays import busy_tasks, within_limits
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES, Try, pause, still_meant, waiting_for_limits
 from slurm_sns.scheduler.gate.job_status import (
@@ -23,6 +24,8 @@ from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.submit.judge import ADVISE
 
+#: Slurm's reason for a dependency that can never be fulfilled.
+NEVER_SATISFIED = "DependencyNeverSatisfied"
 #: In the modes that gate nothing, why a gated job is given to Slurm.
 NOT_ENFORCED = "mode not enforce"
 #: Why a job is given to Slurm whose owner asks for that (`sns release JOBID`).
@@ -100,7 +103,7 @@ def survey(
             else:
                 wanted.append(job)
         elif status in _UNPLANNED or (status is Status.GATED and order is not None):
-            blocked[job.id] = why or status.value
+            blocked[job.id] = Reason(why or status.value, _KINDS.get(status, WaitKind.OTHER))
     rooms, beyond = within_limits(wanted, busy_tasks(jobs, statuses), now_s)
     blocked |= beyond
     wanted = [job for job in wanted if job.id not in blocked]
@@ -120,6 +123,10 @@ def survey(
 
 #: The statuses of waiting jobs of ours that are put right first, and planned in a later cycle.
 _UNPLANNED = frozenset({Status.REQUEUED, Status.HALF_APPLIED, Status.HELD_PLACED, Status.LAPSED, Status.OWN_TIME})
+
+
+#: What those among them wait for that somebody has to end.
+_KINDS = {Status.HELD_PLACED: WaitKind.HELD, Status.OWN_TIME: WaitKind.BEGIN_TIME}
 
 
 def is_to_be_planned(job: ObservedJob, status: Status, settings: Settings) -> bool:
@@ -197,17 +204,15 @@ def _hindrance(job: ObservedJob, tried: Try | None, settings: Settings, now_s: f
     """Why a job to plan must wait, by its own record alone; empty when it need not."""
     record = job.record
     if is_held(job):
-        return f"held ({job.reason or 'priority 0'})"
+        return Reason(f"held ({job.reason or 'priority 0'})", WaitKind.HELD, job.reason)
     if waits_for_others(job):
-        return (
-            f"waits for its dependency ({job.reason})"
-            if job.reason.startswith("Depend")
-            else "waits for its dependency"
-        )
+        named = f" ({job.reason})" if job.reason.startswith("Depend") else ""
+        kind = WaitKind.NEVER if job.reason == NEVER_SATISFIED else WaitKind.DEPENDENCY
+        return Reason(f"waits for its dependency{named}", kind, "dependency" if kind is WaitKind.NEVER else "")
     is_slurms = record is None or record.is_slurms
     if is_slurms and is_limit(job.reason):  # Slurm has looked at it, and would not start it wherever it were placed
-        return f"has met a limit ({job.reason})"
+        return Reason(f"has met a limit ({job.reason})", WaitKind.LIMIT, job.reason)
     begin_s = job.begin_s if record is None or is_slurms else own_begin_s(job, record, now_s)
     if begin_s is not None and begin_s > now_s:
-        return f"may begin in {begin_s - now_s:.0f} s"
+        return Reason(f"may begin in {begin_s - now_s:.0f} s", WaitKind.BEGIN_TIME)
     return pause(tried, settings, now_s)

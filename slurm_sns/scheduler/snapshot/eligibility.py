@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from slurm_sns import constraints
 from slurm_sns.errors import BadInput, Closed, Infeasible
-from slurm_sns.model import Alternative, Resources
+from slurm_sns.model import Alternative, Reason, Resources, WaitKind
 from slurm_sns.policies.base import Choice
 from slurm_sns.policies.placement.request import holding
 from slurm_sns.scheduler.gate import arrays
@@ -26,7 +26,7 @@ from slurm_sns.scheduler.snapshot.node_sets import NodeKinds, NodeSets
 from slurm_sns.scheduler.snapshot.spreading import Spreader, SpreadRules
 
 #: Why a job waits when all of its nodes are claimed. Users are told no more about other users' jobs.
-KEPT = "its nodes are kept for jobs of Slurm's own that were submitted before it"
+KEPT = Reason("its nodes are kept for jobs of Slurm's own that were submitted before it", WaitKind.KEPT)
 
 #: So many different wishes may the waiting jobs of one user have.
 MOST_WISHES = 64

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from slurm_sns.errors import Closed, Infeasible
-from slurm_sns.model import Job, Seconds
+from slurm_sns.model import Job, Reason, Seconds, WaitKind
 from slurm_sns.policies.base import Explanation
 from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedPartition, PreemptionRules
@@ -174,10 +174,12 @@ def sort_out(
             _check(job, preemptors, settings)
             choice, allowed = eligibility.of(job)
         except Infeasible as never:
-            found.infeasible[job.id] = str(never)
+            found.infeasible[job.id] = Reason(str(never), WaitKind.NEVER)
             continue
         except Closed as later:
-            found.closed[job.id] = str(later)
+            why = later.args[0]
+            is_of_a_kind = isinstance(why, Reason)
+            found.closed[job.id] = why if is_of_a_kind else Reason(why, WaitKind.PARTITION, ",".join(job.partitions))
             continue
         tried, hints = tries.get(job.id), job.hints
         is_limited = tried is not None and tried.limited_by != ""

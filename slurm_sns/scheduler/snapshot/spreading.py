@@ -16,7 +16,7 @@ from operator import attrgetter
 from sys import maxsize
 
 from slurm_sns.errors import Closed, Infeasible
-from slurm_sns.model import Resources
+from slurm_sns.model import Reason, Resources, WaitKind
 from slurm_sns.policies.base import Choice, JobRequest, MakeAlternatives, NodeType, Request, own_geometry
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.observation import ObservedJob
@@ -80,9 +80,8 @@ class KnownAlternatives:
 
     def _count(self, user_id: int) -> None:
         if self._new[user_id] >= self._most_new:
-            raise Closed(
-                f"its owner has jobs of more than {self._most_new} new sizes: this one is looked at in a later cycle"
-            )
+            why = f"its owner has jobs of more than {self._most_new} new sizes: this one is looked at in a later cycle"
+            raise Closed(Reason(why, WaitKind.NEW_SIZES))
         self._new[user_id] += 1
 
 
