@@ -57,7 +57,7 @@ def queue(
 
     The options that squeue has, too, mean the same as there.
     """
-    from slurm_sns.cli.live.squeue_options import JobFilter, in_order
+    from slurm_sns.cli.live.squeue_options import JobFilter, in_order, with_folded_arrays
     from slurm_sns.cli.live.waiting_words import groups
     from slurm_sns.cli.live.watch import show
 
@@ -68,8 +68,10 @@ def queue(
     ask = asker(config, {"command": "queue"})
 
     def answer() -> Sequence[Any]:
-        rows = in_order(chosen.of(ask()), sort)
-        return groups(rows) if why else rows
+        rows = chosen.of(ask())
+        if why:
+            return groups(with_folded_arrays(rows))
+        return in_order(rows if as_json else with_folded_arrays(rows), sort)
 
     show((lambda: answer()[:limit]) if as_json else answer, look, seconds, watch=watch, as_json=as_json)
 

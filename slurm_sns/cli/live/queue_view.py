@@ -66,7 +66,7 @@ def table(rows: Sequence[Row], now_s: float, width: int, hidden: int = 0, *, hea
 def plain_lines(rows: Sequence[Row], now_s: float, *, heading: bool = True) -> Iterator[str]:
     """A heading and one line for each job: all columns in fixed order, SINCE in seconds, spaces only in the last."""
     if not rows:
-        yield "no jobs"
+        yield from ["no jobs"] * heading  # without headings, lines are counted
         return
     cells = [[column.name for column in COLUMNS]] if heading else []
     cells += [

@@ -4,7 +4,7 @@ A field has squeue's letter (`squeue --format`). What slurm_sns does not know of
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from math import inf
@@ -26,7 +26,7 @@ _STATES = {"running": ("R", "RUNNING"), "suspended": ("S", "SUSPENDED"), "comple
 _PENDING = ("PD", "PENDING")
 #: The valid names of states: Slurm's, and those of slurm_sns that Slurm does not have.
 STATES = (*_PENDING, *(name for names in _STATES.values() for name in names), "WAITING", "HELD", "PLACED", "ALL")
-_LABEL = re.compile(r"(\d+)(?:_(?:(\d+)|\[([^%\]]*)(?:%\d+)?\]))?")
+_LABEL = re.compile(r"(\d+)(?:_(?:(\d+)|\[([^%\]]*)(?:%(\d+))?\]))?")
 _FIELD = re.compile(r"%(\.?)([0-9]{0,4})([A-Za-z])")
 #: Later than any job began: a time to count from where only the order matters.
 LATE_S = float(2**40)
@@ -54,7 +54,7 @@ def _parts(row: Row) -> tuple[int, int | None, str]:
     found = _LABEL.fullmatch(row["label"])
     if found is None:  # no label of Slurm's; the job is shown all the same
         return row["job_id"], None, ""
-    number, task, tasks = found.groups()
+    number, task, tasks, _ = found.groups()
     return int(number), None if task is None else int(task), tasks or ""
 
 
@@ -121,6 +121,31 @@ _OF_COLUMNS: Mapping[str, Key] = {
     "SIZE": lambda row: row["cpus"],
     "SINCE": lambda row: since_s(row, LATE_S),
 }
+
+
+def with_folded_arrays(rows: Iterable[Row]) -> list[Row]:
+    """The rows, in which tasks of an array that wait alike are one, as squeue shows them: `4711_[7,12-99%2]`.
+
+    It stands where the first of them stood. A list of tasks that Slurm cuts off stays as it is.
+    """
+    alike: dict[object, list[Row]] = {}
+    for at, row in enumerate(rows):
+        array, task, tasks = _parts(row)
+        is_waiting_task = row["waits"] is not None and (task is not None or tasks) and not tasks.endswith("...")
+        key = (array, row["state"], *row["waits"].values(), row["partition"]) if is_waiting_task else at
+        alike.setdefault(key, []).append(row)
+    return [each[0] if len(each) == 1 else {**each[0], "label": _joined(each)} for each in alike.values()]
+
+
+def _joined(rows: Sequence[Row]) -> str:
+    """The label of these rows of one array."""
+    from ClusterShell.RangeSet import RangeSet
+
+    parts = [_parts(row) for row in rows]
+    tasks = RangeSet(",".join(tasks.replace(":", "/") or str(task) for _, task, tasks in parts))
+    limits = (found.group(4) for row in rows if (found := _LABEL.fullmatch(row["label"])) and found.group(4))
+    limit = next(limits, "")
+    return f"{parts[0][0]}_[{tasks}{'%' * bool(limit)}{limit}]"
 
 
 class JobFilter(NamedTuple):

@@ -24,10 +24,10 @@ WORDS: Mapping[str, tuple[str, str]] = {
     WaitKind.NODES: ("nodes{of}", "enough nodes at once{of}"),
     WaitKind.TOO_LARGE: ("larger nodes", "more or larger nodes than can be used now"),
     WaitKind.WITHHELD: ("withheld for {about}", "capacity that is withheld for {about}"),
-    WaitKind.NEXT: ("next on {about}", "the rest of their nodes: capacity is withheld for them on {about}"),
+    WaitKind.NEXT: ("next on {about}", "more room on {about}, where capacity is withheld for them"),
     WaitKind.QUEUE_DEPTH: ("queue depth", "their turn, behind the queue depth"),
     WaitKind.KEPT: ("Slurm's own jobs", "jobs of Slurm's own that were submitted before them"),
-    WaitKind.HELD: ("held{of}", "their release, they are held{of}"),
+    WaitKind.HELD: ("held{of}", "their release (held{of})"),
     WaitKind.DEPENDENCY: ("dependency", "other jobs, by their dependencies"),
     WaitKind.BEGIN_TIME: ("begin time", "the begin times of their owners"),
     WaitKind.LIMIT: ("limit{of}", "a limit of their user, account or QOS{of}"),
@@ -35,7 +35,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     WaitKind.PARTITION: ("partition {about}", "a partition that would start them: {about} does not"),
     WaitKind.NEW_SIZES: ("new sizes", "a later cycle: their owners have many jobs of new sizes"),
     WaitKind.RETRY: ("next try", "their next try: Slurm did not start them"),
-    WaitKind.NEVER: ("never{of}", "nothing, they can never start as they are{of}"),
+    WaitKind.NEVER: ("never{of}", "nothing, can never start as they are{of}"),
     WaitKind.OTHER: ("other", "something else"),
 }
 
@@ -75,7 +75,7 @@ def histogram(counted: Sequence[WaitGroup], *, heading: bool = True) -> Renderab
 def histogram_lines(counted: Sequence[WaitGroup], *, heading: bool = True) -> Iterator[str]:
     """The groups as lines for a pipe; only the last column has spaces."""
     if not counted:
-        yield NONE
+        yield from [NONE] * heading
         return
     cells = [("JOBS", "FIRST", "WAIT FOR")] if heading else []
     cells += [(str(each["jobs"]), printable(each["first"]), printable(each["words"])) for each in counted]

@@ -52,7 +52,8 @@ def show(ask: Ask, look: Look, seconds: float | None, *, watch: bool, as_json: b
     elif console.is_terminal:
         console.print(look.page(answer, time.time(), console.width))
     else:
-        print(*look.lines(answer, time.time()), sep="\n")
+        for line in look.lines(answer, time.time()):
+            print(line)
 
 
 def _in_place(console: Console, ask: Ask, look: Look, every_s: float) -> None:

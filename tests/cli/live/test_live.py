@@ -24,16 +24,16 @@ def complaint(answer: tuple[int, str, str], status: int) -> str:
     return errors.removeprefix("sns: error: ").rstrip("\n")
 
 
-@pytest.mark.parametrize("words", [["status"], ["queue"], ["explain", "7"], ["release", "7"], ["queue", "--json"]])
-def test_without_a_scheduler_it_says_what_that_means(sns, config: Path, words: list[str]) -> None:
-    line = complaint(sns(*words, "--config", config), 1)
+@pytest.mark.parametrize("words", ["status", "queue", "explain 7", "release 7", "queue --json", "wait 7"])
+def test_without_a_scheduler_it_says_what_that_means(sns, config: Path, words: str) -> None:
+    line = complaint(sns(*words.split(), "--config", config), 1)
     assert line.startswith(f"no scheduler answers at {config.parent / 'scheduler.sock'}: ")
     assert line.endswith("while it does not run, jobs pass through to Slurm")
 
 
 @pytest.mark.parametrize("number", ["x", "0", "1.5", "", "41_", "_7", "41_7_8", "41_x", "41_[7]", "\u0664", "1" * 11])
 def test_a_job_is_named_by_its_number_or_its_array_and_task(sns, config: Path, number: str) -> None:
-    for command in ("explain", "release"):
+    for command in ("explain", "release", "wait"):
         assert "JOBID" in complaint(sns(command, number, "--config", config), 2)
 
 
@@ -58,7 +58,8 @@ def test_a_negative_job_id_is_bad_use(sns, config: Path) -> None:
     complaint(sns("explain", "--config", config, "--", "-1"), 2)
 
 
-LIVE = ["status", "queue", "explain 7", "scheduler", "watchdog", "check", "release --all", "disable", "enable"]
+ASK = ["status", "queue", "explain 7", "wait 7"]
+LIVE = [*ASK, "scheduler", "watchdog", "check", "release --all", "disable", "enable"]
 
 
 @pytest.mark.parametrize("command", LIVE)

@@ -12,6 +12,7 @@ RUNS = {"state": "running", "start_s": NOW - 30, "nodes": ["c1", "c2"], "positio
 def test_an_empty_queue_is_said_in_words() -> None:
     assert table([], NOW, 80) == "no jobs"
     assert list(plain_lines([], NOW)) == ["no jobs"]
+    assert list(plain_lines([], NOW, heading=False)) == [], "a script counts lines"
 
 
 def test_a_wide_terminal_shows_every_column() -> None:
@@ -51,6 +52,17 @@ def test_in_plain_text_a_job_is_one_line_whose_words_stand_at_fixed_places() -> 
 def test_a_suspended_job_is_shown_since_its_start() -> None:
     _, line = plain_lines([row(job_id=8, **{**RUNS, "state": "suspended"})], NOW)
     assert line.split()[-3:] == ["30", "suspended", "c[1-2]"]
+
+
+def test_why_is_a_word_or_two_in_a_table_and_the_sentence_in_a_pipe() -> None:
+    rows = [row(reason=WAITS, waits={"kind": "resources", "about": "cores", "features": "ib"})]
+    assert printed(table(rows, NOW, 60)).splitlines()[1].split()[-2:] == ["cores", "(ib)"]
+    assert list(plain_lines(rows, NOW))[1].endswith(WAITS)
+
+
+def test_without_a_heading_the_jobs_stand_alone() -> None:
+    assert len(printed(table([row()], NOW, 80, heading=False), 80).splitlines()) == 1
+    assert len(list(plain_lines([row()], NOW, heading=False))) == 1
 
 
 def test_an_over_aged_job_is_marked() -> None:
