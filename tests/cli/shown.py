@@ -64,7 +64,7 @@ def row(**fields) -> dict:
         "start_s": 0,
         "nodes": [],
         "reason": "",
-        "waits": None,
+        "waits": {"kind": "other", "about": "", "features": ""} if "state" not in fields else None,
         "position": 1,
         "over_aged": False,
         "demand": {"nodes": 1, **amounts(4, 4096)},

@@ -1,4 +1,4 @@
-"""What users may ask: why their job is left to Slurm, and which programs have a profile."""
+"""What users may ask: why their job is left to Slurm, what their jobs wait for, and which programs have a profile."""
 
 import json
 import shlex
@@ -115,6 +115,45 @@ def test_a_job_that_its_owner_gave_to_slurm_is_said_to_be_slurms(shared_cluster:
     assert first.startswith(f"job {number} is Slurm's own: slurm_sns left it to Slurm: its owner opened its gate")
     assert second == "  waiting, Slurm's reason: BeginTime"
     assert third.endswith("  left to Slurm, as its owner asked")
+
+
+def test_a_user_counts_what_their_own_held_jobs_wait_for_and_squeues_options_choose_among_them(
+    shared_cluster: Cluster, jobs: dict[str, int]
+) -> None:
+    cluster = shared_cluster
+    assert jobs, "the scheduler has profiles and jobs"
+    held, array = cluster.submit_all([("-n1 -H", "true"), ("-n1 -H -a 12-99%2", "true")])
+    bobs = cluster.submit("-n1 -H", "true", "bob")
+    await_cycles(cluster)
+    asked = f"sns queue -j {held},{array}_13,{bobs}"
+    found = {user: json.loads(cluster.run(f"{asked} --why --json", user)) for user in ("alice", "bob", "slurm")}
+    assert {user: [(each["kind"], each["jobs"]) for each in told] for user, told in found.items()} == {
+        "alice": [("held", 2)],
+        "bob": [("held", 1)],
+        "slurm": [("held", 3)],
+    }
+    shown = cluster.run(f"{asked} -h -t PD -S -i -o '%i %u %t %M'", "alice").splitlines()
+    assert shown == [f"{array}_[12-99%2] alice PD 0:00", f"{held} alice PD 0:00"]
+    cluster.run(f"scancel {held} {array} {bobs}")
+
+
+def test_wait_ends_when_a_job_starts_or_cannot_start_any_more(shared_cluster: Cluster, jobs: dict[str, int]) -> None:
+    cluster = shared_cluster
+    started, held = cluster.submit_all([("-n1", "sleep 30"), ("-n1 -H", "true")])
+    for number in (started, jobs[RUNS]):
+        said = cluster.run(f"sns wait {number} --timeout 100", "alice")
+        assert said.startswith(f"job {number} has started on ")
+    late = cluster.try_run(f"sns wait {held} --timeout 1", "alice")
+    assert (late.returncode, late.stdout) == (1, "")
+    assert late.stderr.startswith(f"sns: error: job {held} has not started in time: held (")
+    other = cluster.try_run(f"sns wait {held} --timeout 60", "bob")
+    assert (other.returncode, other.stderr) == (
+        2,
+        f"sns: error: job {held}: no job of yours that Slurm or slurm_sns knows\n",
+    )
+    cluster.run(f"scancel {held} {started}")
+    ended = cluster.try_run(f"sns wait {held} --timeout 60", "alice")
+    assert (ended.returncode, ended.stderr) == (1, f"sns: error: job {held} ended without having started\n")
 
 
 def test_another_users_job_is_answered_word_for_word_like_one_that_does_not_exist(

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from slurm_sns.cli.live.terminal import duration, new_table, plain
-from slurm_sns.cli.live.waiting_words import cell
+from slurm_sns.cli.live.waiting_words import RUNS, cell
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 
@@ -20,8 +20,6 @@ Row = Mapping[str, Any]
 LONGEST_NAME = 24
 #: Marks an over-aged job: it goes before all others, and capacity is withheld for it.
 OVER_AGED = "!"
-#: The states of jobs that have started.
-RUNS = ("running", "suspended", "completing")
 
 
 class QueueColumn(NamedTuple):

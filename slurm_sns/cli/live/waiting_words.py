@@ -18,6 +18,8 @@ from slurm_sns.scheduler.answers.answer_types import WaitCause
 Row = Mapping[str, Any]
 
 NONE = "no jobs wait"
+#: The states of jobs that have started.
+RUNS = ("running", "suspended", "completing")
 #: For each kind the words of a cell, and those of the histogram below WAIT FOR. `{of}` is `: about`, or nothing.
 WORDS: Mapping[str, tuple[str, str]] = {
     WaitKind.RESOURCES: ("{about}", "{about}"),
@@ -41,8 +43,10 @@ WORDS: Mapping[str, tuple[str, str]] = {
 
 
 def cell(row: Row) -> str:
-    """What the job waits for in a word or two; the whole reason where it does not wait, or for a kind without words."""
+    """What the job waits for in a word or two, or `placed`; its reason if it runs, or waits for something else."""
     waits = row["waits"]
+    if waits is None and row["state"] not in RUNS:
+        return str(row["state"]).partition(",")[0]
     if waits is None or waits["kind"] == WaitKind.OTHER:
         return str(row["reason"])
     return _words(waits, 0) + (f" ({waits['features']})" if waits["features"] else "")

@@ -1,7 +1,8 @@
 """What a cycle saw and did, for those who ask the scheduler's socket: the view, the decision record, redacted texts.
 
 The decision record only explains, so the scheduler goes on when it cannot be written. Of the jobs of others, an
-ordinary user sees what `sinfo` shows everybody: how full each node is, and how many jobs there are.
+ordinary user sees what `sinfo` shows everybody: how full each node is, and how many jobs there are. Beyond that, a job
+that withheld capacity keeps waiting is told on which nodes it is withheld, but not for whom.
 """
 
 import re

@@ -43,7 +43,7 @@ def test_jobs_are_counted_by_what_they_wait_for_the_most_first() -> None:
 
 def test_every_waiting_job_is_counted_once_and_no_other() -> None:
     assert sum(each["jobs"] for each in groups(ROWS)) == len(ROWS) - 1
-    assert list(histogram_lines(groups([row()]))) == ["no jobs wait"]
+    assert list(histogram_lines(groups([row(state="running")]))) == ["no jobs wait"]
     assert printed(histogram([])).strip() == "no jobs wait"
 
 
@@ -63,11 +63,16 @@ def test_every_kind_has_words() -> None:
         (waits("limit", "{of}"), "limit: {of}"),
         (waits("kind of tomorrow", "x"), "kind of tomorrow: x"),
         (waits("other"), "Slurm's word"),
-        (None, "Slurm's word"),
     ],
 )
 def test_a_cell_is_a_word_or_two_and_the_reason_where_there_are_none(cause, words: str) -> None:
     assert cell(row(waits=cause, reason="Slurm's word")) == words
+
+
+def test_a_job_that_does_not_wait_is_placed_or_says_what_is_wrong_where_it_runs() -> None:
+    assert cell(row(state="placed, Slurm is starting it", reason="by mix-fit")) == "placed"
+    assert cell(row(state="would be placed", reason="by mix-fit")) == "would be placed"
+    assert cell(row(state="running", reason="unpartitioned on c1: no agent")) == "unpartitioned on c1: no agent"
 
 
 @pytest.mark.parametrize("name", ["about", "features"])
