@@ -17,6 +17,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 from slurm_sns.scheduler.gate.arrays import listed
+from slurm_sns.task_ids import task_of
 
 Row = Mapping[str, Any]
 Key = Callable[[Row], Any]
@@ -58,8 +59,19 @@ def _parts(row: Row) -> tuple[int, int | None, str]:
     return int(number), None if task is None else int(task), tasks or ""
 
 
+def _job_id(row: Row) -> int:
+    """Slurm's job id; that of its array for a task that stands in the array's record, as Slurm has no other."""
+    number = int(row["job_id"])
+    return number if task_of(number) is None else _parts(row)[0]
+
+
 def _state(row: Row) -> tuple[str, str]:
     return _STATES.get(row["state"], _PENDING)
+
+
+def _state_place(row: Row) -> int:
+    """Slurm sorts states by their numbers: jobs that wait come first."""
+    return [_PENDING, *_STATES.values()].index(_state(row))
 
 
 def _nodes(row: Row) -> int | None:
@@ -92,7 +104,7 @@ def _why(row: Row) -> str:
 
 
 FIELDS = (
-    SqueueField("A", "JOBID", lambda row, _: str(row["job_id"]), lambda row: row["job_id"]),
+    SqueueField("A", "JOBID", lambda row, _: str(_job_id(row)), _job_id),
     SqueueField("C", "CPUS", lambda row, _: str(row["cpus"]), lambda row: row["cpus"]),
     SqueueField("D", "NODES", lambda row, _: str(_nodes(row) or _NOTHING), lambda row: _nodes(row) or 0),
     SqueueField("F", "ARRAY_JOB_ID", lambda row, _: str(_parts(row)[0]), _numbers),
@@ -103,13 +115,13 @@ FIELDS = (
         "R", "NODELIST(REASON)", lambda row, _: folded(row["nodes"]) if row["state"] in RUNS else f"({_why(row)})"
     ),
     SqueueField("S", "START_TIME", lambda row, _: _moment(_start_s(row)), _start_s),
-    SqueueField("T", "STATE", lambda row, _: _state(row)[1]),
+    SqueueField("T", "STATE", lambda row, _: _state(row)[1], _state_place),
     SqueueField("V", "SUBMIT_TIME", lambda row, _: _moment(row["submit_s"]), lambda row: row["submit_s"]),
     SqueueField("a", "ACCOUNT", lambda row, _: row["account"]),
     SqueueField("i", "JOBID", lambda row, _: row["label"], _numbers),
     SqueueField("j", "NAME", lambda row, _: row["name"]),
     SqueueField("r", "REASON", lambda row, _: _why(row)),
-    SqueueField("t", "ST", lambda row, _: _state(row)[0]),
+    SqueueField("t", "ST", lambda row, _: _state(row)[0], _state_place),
     SqueueField("u", "USER", lambda row, _: row["user"]),
 )
 _BY_LETTER = {field.letter: field for field in FIELDS}

@@ -12,6 +12,7 @@ from shown import EVIL, FORBIDDEN, NOW, row
 
 from slurm_sns.cli.live.squeue_options import FIELDS, JobFilter, SqueueFormat, in_order, with_folded_arrays
 from slurm_sns.errors import BadInput
+from slurm_sns.task_ids import task_id
 
 MEMORY = {"kind": "resources", "about": "memory", "features": ""}
 ARRAY = row(job_id=4711, label="4711_[12-20:4,99%2]", waits=MEMORY, position=2, reason="lacks 5 MiB")
@@ -110,6 +111,15 @@ def test_every_field_is_printed_as_squeue_prints_it() -> None:
     assert runs == (
         f"4720|4|2|4711|1-02:03:04|c[2-3]|main|c[2-3]|{began}|RUNNING|{submitted}|physics|4711_3|wrap|None|R|alice"
     )
+
+
+def test_a_task_in_its_arrays_record_has_the_id_of_the_array_as_slurm_has_no_other() -> None:
+    assert list(SqueueFormat("%A").lines([row(job_id=task_id(41, 8), label="41_8")], NOW))[1] == "41"
+
+
+def test_states_are_sorted_as_slurm_numbers_them() -> None:
+    rows = [row(job_id=1, state="completing"), TASK, row(job_id=3, state="suspended"), ARRAY]
+    assert labels(in_order(rows, "t")) == labels(in_order(rows, "T")) == ["4711", "4711_3", "3", "1"]
 
 
 def test_a_field_is_as_wide_as_it_says_on_the_side_that_it_says() -> None:
