@@ -146,9 +146,8 @@ def reasons_to_wait(schedule: Schedule, waiting: Iterable[Job], queue_depth: int
     reasons: dict[int, str] = {}
     for job in left:
         if not has_seen_all and job.id not in looked_at:
-            reasons[job.id] = Reason(
-                f"behind the first {queue_depth} jobs of the queue (queue_depth)", WaitKind.QUEUE_DEPTH
-            )
+            why = f"behind the first {queue_depth} jobs of the queue (queue_depth)"
+            reasons[job.id] = Reason(why, WaitKind.QUEUE_DEPTH)
         elif job.id in after.withheld_for:
             on = _some(after.withheld_for[job.id])
             reasons[job.id] = Reason(f"finds no place yet; capacity is withheld for it on {on}", WaitKind.NEXT, on)
@@ -159,15 +158,11 @@ def reasons_to_wait(schedule: Schedule, waiting: Iterable[Job], queue_depth: int
 
 def _reason(after: FreeCapacity, job: Job) -> Reason:
     """Why jobs of this kind found no place: the reason for the first alternative that the nodes could ever hold."""
-    possible = [
-        alternative for alternative in job.alternatives if after.large_enough(alternative, job) >= alternative.nodes
-    ]
+    possible = [each for each in job.alternatives if after.large_enough(each, job) >= each.nodes]
     if not possible:
-        alternative = job.alternatives[0]
-        large = after.large_enough(alternative, job)
-        are = "is" if large == 1 else "are"
-        why = f"needs {wording(alternative)}; of the nodes that can be planned on now {large} {are} large enough"
-        return Reason(why, WaitKind.TOO_LARGE)
+        large = after.large_enough(job.alternatives[0], job)
+        of = f"of the nodes that can be planned on now {large} {'is' if large == 1 else 'are'} large enough"
+        return Reason(f"needs {wording(job.alternatives[0])}; {of}", WaitKind.TOO_LARGE)
     for alternative in possible:
         holders = after.in_the_way(alternative, job)
         if holders:
@@ -303,13 +298,8 @@ def _first(kinds: Amounts, shares: NDArray[np.float64], count: int) -> Indices:
 
 def _lack(node: str, lacks: Sequence[int], *, not_empty: bool) -> Reason:
     """How much a node lacks of each resource, as in: c3 lacks 4 cores and 2000 MiB."""
-    units = (
-        _plural("core", lacks[0]),
-        "MiB",
-        "ways",
-        "GB/s of bandwidth",
-        "CLOSID (each job with cache ways there has one)",
-    )
+    closid = "CLOSID (each job with cache ways there has one)"
+    units = (_plural("core", lacks[0]), "MiB", "ways", "GB/s of bandwidth", closid)
     parts = [f"{amount} {unit}" for amount, unit in zip(lacks, units, strict=True) if amount > 0]
     if parts:
         names = [name for amount, name in zip(lacks, RESOURCES, strict=True) if amount > 0]
