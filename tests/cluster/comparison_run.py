@@ -133,7 +133,11 @@ def slurm_alone(cluster: Cluster) -> Iterator[None]:
 
 
 def submit(cluster: Cluster, submissions: Sequence[Submission]) -> Pass:
-    """Submit all jobs, wait until they have ended, and read from Slurm how they ran."""
+    """Submit all jobs, wait until they have ended, and read from Slurm how they ran.
+
+    It begins when all nodes are idle: one that still runs an Epilog may cost the first wide job its place.
+    """
+    cluster.wait_for("idle nodes", lambda: cluster.run("sinfo -hNo %T | sort -u").split() == ["idle"])
     plan = {"wait_s": WAIT_S, "jobs": [_planned(each) for each in submissions]}
     cluster.write("/tmp/comparison_submitter.py", SUBMITTER.read_text(encoding="utf-8"))
     cluster.write("/tmp/comparison.json", json.dumps(plan))
@@ -193,6 +197,8 @@ def _submitted_s(cluster: Cluster, numbers: Sequence[int]) -> dict[int, int]:
 
 
 #: Parts of a line of `scontrol show job -d -o`; slurmctld also shows jobs that have ended, for MinJobAge.
+#: A record may have several lines: SubmitLine shows what `--wrap` has.
+_RECORD = re.compile(r"^(?=JobId=\d+ )", re.MULTILINE)
 _NUMBER = re.compile(r"^JobId=(\d+) ")
 _PART = re.compile(r" Nodes=(\S+) CPU_IDs=(\S+) Mem=(\d+)")
 
@@ -213,4 +219,5 @@ def _parts(cluster: Cluster) -> dict[int, Parts]:
 
     Accounting has only the sum over the nodes, and Slurm may have split a job unevenly.
     """
-    return dict(parts_of(line) for line in cluster.run("scontrol show job -d -o").splitlines() if line)
+    shown = cluster.run("scontrol show job -d -o")
+    return dict(parts_of(each) for each in _RECORD.split(shown) if each)
