@@ -13,6 +13,7 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from math import ceil
 
 from slurm_sns.errors import SnsError, Unreachable
 from slurm_sns.log import Outage
@@ -280,16 +281,16 @@ class Scheduler:
 
 
 def until_next_s(plan: Plan, began_s: float, took_s: float, interval_s: float) -> float:
-    """How long after the end of a cycle the next one begins: when the plan asks for it, at most an interval later.
+    """How long after the end of a cycle the next one begins: after the interval, or when the plan asks for it before.
 
-    With an interval of a second or more the next cycle is shifted, by half a second at most: if it is as long as this
-    one, it ends `SPARE_S` before a whole second. Only then slurmctld looks whether jobs were updated (26.05,
-    `_slurmctld_background`), and a job that is placed just before starts at once.
+    An interval of a second or more is rounded up to whole seconds, and the next cycle is shifted, by half a second at
+    most: if it is as long as this one, it ends `SPARE_S` before a whole second. Only then slurmctld looks whether jobs
+    were updated (26.05, `_slurmctld_background`), and a job that is placed just before starts at once.
     """
     next_s = began_s + interval_s
     if interval_s >= 1:
         ahead_s = took_s + SPARE_S
-        next_s = round(next_s + ahead_s) - ahead_s
+        next_s = round(began_s + ceil(interval_s) + ahead_s) - ahead_s
     if plan.wake_s is not None:
         next_s = min(next_s, max(began_s + LEAST_INTERVAL_S, float(plan.wake_s)))
     return max(0.0, next_s - began_s - took_s)

@@ -122,6 +122,12 @@ def _socket(config: Path) -> Path:
     from slurm_sns import config as configuration
     from slurm_sns.config.settings import PathsSection
 
-    if is_for_admins(config):
-        return PathsSection().socket
-    return configuration.load(config).paths.socket
+    return PathsSection().socket if is_for_admins(config) else configuration.load(config).paths.socket
+
+
+def interval_s(config: Path) -> float:
+    """The seconds from cycle to cycle; the default if only admins may read the configuration."""
+    from slurm_sns import config as configuration
+    from slurm_sns.config.settings import SchedulerSection
+
+    return SchedulerSection().interval_s if is_for_admins(config) else configuration.load(config).scheduler.interval_s

@@ -29,6 +29,8 @@ _PENDING = ("PD", "PENDING")
 STATES = (*_PENDING, *(name for names in _STATES.values() for name in names), "WAITING", "HELD", "PLACED", "ALL")
 _LABEL = re.compile(r"(\d+)(?:_(?:(\d+)|\[([^%\]]*)(?:%(\d+))?\]))?")
 _FIELD = re.compile(r"%(\.?)([0-9]{0,4})([A-Za-z])")
+#: A longer list of tasks is cut, as squeue cuts it (SLURM_BITSTR_LEN).
+MOST_LISTED = 64
 #: Later than any job began: a time to count from where only the order matters.
 LATE_S = float(2**40)
 #: What squeue prints where there is nothing to say.
@@ -154,7 +156,10 @@ def _joined(rows: Sequence[Row]) -> str:
     from ClusterShell.RangeSet import RangeSet
 
     parts = [_parts(row) for row in rows]
-    tasks = RangeSet(",".join(tasks.replace(":", "/") or str(task) for _, task, tasks in parts))
+    listed = ",".join(tasks.replace(":", "/") or str(task) for _, task, tasks in parts)
+    tasks = str(RangeSet(listed))
+    if len(tasks) > MOST_LISTED:
+        tasks = f"{tasks[:MOST_LISTED].rpartition(',')[0]},..."
     limits = (found.group(4) for row in rows if (found := _LABEL.fullmatch(row["label"])) and found.group(4))
     limit = next(limits, "")
     return f"{parts[0][0]}_[{tasks}{'%' * bool(limit)}{limit}]"

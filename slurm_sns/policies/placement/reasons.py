@@ -144,10 +144,10 @@ def reasons_to_wait(schedule: Schedule, waiting: Iterable[Job], queue_depth: int
     after = FreeCapacity(record, of)
     reason = OncePerKind(partial(_reason, after)).of
     reasons: dict[int, str] = {}
+    behind = Reason(f"behind the first {queue_depth} jobs of the queue (queue_depth)", WaitKind.QUEUE_DEPTH)
     for job in left:
         if not has_seen_all and job.id not in looked_at:
-            why = f"behind the first {queue_depth} jobs of the queue (queue_depth)"
-            reasons[job.id] = Reason(why, WaitKind.QUEUE_DEPTH)
+            reasons[job.id] = behind
         elif job.id in after.withheld_for:
             on = _some(after.withheld_for[job.id])
             reasons[job.id] = Reason(f"finds no place yet; capacity is withheld for it on {on}", WaitKind.NEXT, on)

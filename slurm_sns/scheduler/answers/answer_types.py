@@ -320,7 +320,7 @@ class JobAnswer(TypedDict):
     state: Literal["waiting", "started", "ended", "gone"]
     """`ended`: without having started. `gone`: Slurm no longer knows it."""
     nodes: list[str]
-    """The nodes of a job that has started."""
+    """The nodes of a job that has started; of one that is gone, where it was placed last."""
     reason: str
     """Why it waits."""
 

@@ -200,16 +200,18 @@ class Answers:
     def _how_far(self, view: View, asked: object, task: object, only_user: int | None) -> JobAnswer:
         """Whether the job has started, and where. An array has started when its first task has."""
         job_id, label = self._named(view, asked, task)
-        job = _job(view, job_id)
-        _require_own(label, job, () if job is not None else self._decisions.of_job(job_id), only_user)
+        tasks = [each for each in view.situation.observed if task is None and each.array_id == job_id]
+        job = _job(view, job_id) or next(iter(tasks), None)  # an array's own id may be that of a forgotten task
+        decided = self._decisions.of_job(job_id) if job is None else ()
+        _require_own(label, job, decided, only_user)
         if job is None:
-            return {"label": label, "state": "gone", "nodes": [], "reason": ""}
-        tasks = (each for each in view.situation.observed if task is None and each.array_id == job_id)
+            places = (each.nodes for each in decided if each.action == "start" and only_user in (None, each.user_id))
+            return {"label": label, "state": "gone", "nodes": list([(), *places][-1]), "reason": ""}
         begun = next((each for each in (job, *tasks) if _has_started(each)), None)
         if begun is not None:
             return {"label": begun.label, "state": "started", "nodes": list(begun.allocated), "reason": ""}
         state: Literal["waiting", "ended"] = "ended" if job.state is JobState.ENDED else "waiting"
-        reason = _rows(view, [job], _redaction(view, only_user))[0]["reason"]
+        reason = _redaction(view, only_user).text(_reason(view, job))
         return {"label": label, "state": state, "nodes": [], "reason": reason}
 
     def _release(self, view: View, asked: object, task: object, only_user: int | None) -> dict[str, Any]:
@@ -473,7 +475,7 @@ def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list
             {
                 **row,
                 "reason": reason,
-                "waits": None if started else _wait_cause(view, job, redaction),
+                "waits": None if started else _wait_cause(view, job, Reason.of(row["reason"]), redaction),
                 "position": None if started else place,
                 "over_aged": planned is not None and planned.over_aged,
                 "demand": None if alternative is None else {"nodes": alternative.nodes, **amounts(alternative.demand)},
@@ -482,12 +484,11 @@ def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list
     return rows
 
 
-def _wait_cause(view: View, job: ObservedJob, redaction: Redaction) -> WaitCause | None:
-    """What a waiting job of ours waits for; None for any other job."""
+def _wait_cause(view: View, job: ObservedJob, reason: Reason, redaction: Redaction) -> WaitCause | None:
+    """What a waiting job of ours waits for, by its reason; None for any other job."""
     is_placed = view.situation.statuses.get(job.id, Status.GATED).has_placement  # a planned task has no status
     if job.state is not JobState.PENDING or is_placed or not _is_ours(view, job):
         return None
-    reason = _reason(view, job)
     features = job.constraint if reason.kind in _ON_NODES else ""
     return {"kind": reason.kind.value, "about": redaction.text(reason.about), "features": features}
 
@@ -545,8 +546,12 @@ def _state(view: View, job: ObservedJob) -> str:
 
 def _reason(view: View, job: ObservedJob) -> Reason:
     """Why the job waits: our reason, or Slurm's where we have none (a placed job)."""
-    texts: Mapping[int, str] = {**view.plan.waiting, **view.situation.blocked}
-    if job.is_array_record and job.id not in texts:
+    text = _own_reason(view, job.id)
+    if job.is_array_record and text is None:
         first = next((task for task in view.situation.tasks.values() if task.array_id == job.id), None)
-        return Reason.of(texts.get(first.id, "") if first is not None else job.reason)
-    return Reason.of(texts.get(job.id) or job.reason)
+        return Reason.of(job.reason if first is None else _own_reason(view, first.id) or "")
+    return Reason.of(text or job.reason)
+
+
+def _own_reason(view: View, job_id: int) -> str | None:
+    return view.situation.blocked.get(job_id, view.plan.waiting.get(job_id))

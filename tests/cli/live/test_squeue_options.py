@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shown import EVIL, FORBIDDEN, NOW, row
 
-from slurm_sns.cli.live.squeue_options import FIELDS, JobFilter, SqueueFormat, in_order, with_folded_arrays
+from slurm_sns.cli.live.squeue_options import FIELDS, MOST_LISTED, JobFilter, SqueueFormat, in_order, with_folded_arrays
 from slurm_sns.errors import BadInput
 from slurm_sns.task_ids import task_id
 
@@ -64,6 +64,14 @@ def test_waiting_tasks_of_an_array_that_wait_alike_are_one_line_as_in_squeue() -
     assert [each["label"] for each in folded] == ["12", "4711_[10,12,16,20-21,99%2]", "4711_11", "4711_3"]
     assert folded[1] == {**own[0], "label": "4711_[10,12,16,20-21,99%2]"}, "it stands where its first task does"
     assert with_folded_arrays([own[0], TASK]) == [own[0], TASK]
+
+
+def test_a_long_list_of_tasks_is_cut_where_squeue_cuts_it() -> None:
+    rows = [row(label=label, waits=MEMORY) for label in ("41_[1-99999:2%5]", "41_0")]
+    cut = with_folded_arrays(rows)[0]["label"]
+    assert cut.startswith("41_[0-1,3,5,7,")
+    assert cut.endswith(",...%5]")
+    assert len(cut) < MOST_LISTED + 12
 
 
 def test_a_list_of_tasks_that_slurm_cuts_off_stays_as_it_is() -> None:

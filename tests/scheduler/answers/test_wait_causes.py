@@ -169,6 +169,7 @@ def test_an_array_has_started_when_one_of_its_tasks_has_and_a_task_when_it_has()
     assert far(record, begun, job_id=41) == ("41_7", "started", ["c1"])
     assert far(record, begun, job_id=41, task=8) == ("41_8", "waiting", [])
     assert far(record, begun, job_id=41, task=7) == ("41_7", "started", ["c1"])
+    assert far(begun, job_id=41) == ("41_7", "started", ["c1"]), "Slurm has forgotten the task with the array's own id"
 
 
 def test_a_waiting_job_says_why_and_only_to_those_who_may_know() -> None:
