@@ -309,7 +309,7 @@ class SmallerRequestAnswer(TypedDict):
     earlier_s: float | None
     """The first of these cycles in which it would have started with the smaller request; null if in none."""
     cycles: int
-    """The recorded cycles before that one which were planned again."""
+    """How many recorded cycles were planned again, that of earlier_s included."""
 
 
 class JobAnswer(TypedDict):

@@ -176,7 +176,7 @@ class Answers:
     def _smaller_request(
         self, view: View, request: Mapping[str, Any], only_user: int | None
     ) -> SmallerRequestAnswer | None:
-        """What the job would have won with so much memory on each node; None if that was not recorded.
+        """What the job would have won with so much memory on each node; None if not recorded, or if time is up.
 
         Only of a job that slurm_sns itself has placed, while the snapshots of the time in which it waited are kept.
         """
@@ -194,6 +194,8 @@ class Answers:
         snapshots = map(self._decisions.snapshot_of, cycles)
         with self._one_at_a_time():
             found = first_start(snapshots, {job_id, start.job_id}, memory_mb / had_mb, self._policy.plan)
+        if found is None:
+            return None
         earlier_s = None if found.start_s is None else float(found.start_s)
         return {"placed_s": start.at_s, "earlier_s": earlier_s, "cycles": found.cycles}
 

@@ -16,7 +16,7 @@ from slurm_sns.model import Job, Plan, Seconds, Snapshot
 
 #: Planning again takes the scheduler's own processor: at most so many cycles, evenly spread, and for so long.
 MOST_CYCLES = 60
-LONGEST_S = 3.0
+LONGEST_S = 0.5
 
 
 class Replayed(NamedTuple):
@@ -38,11 +38,12 @@ def first_start(
     factor: float,
     plan: Callable[[Snapshot], Plan],
     now_s: Callable[[], float] = monotonic,
-) -> Replayed:
+) -> Replayed | None:
     """Plan the snapshots again, in their order, with the job's memory times `factor`, until it starts.
 
     The job has one of these ids. A snapshot is skipped if it is no longer kept or the job does not wait in it. A cycle
     that started the job with its whole request is none that less memory would have won: Slurm did not carry that out.
+    None if the time is up before: cycles that were not looked at may have started it.
     """
 
     def starts(snapshot: Snapshot) -> bool:
@@ -51,7 +52,7 @@ def first_start(
     planned, until_s = 0, now_s() + LONGEST_S
     for snapshot in snapshots:
         if now_s() > until_s:
-            break
+            return None
         if snapshot is None or not any(job.id in job_ids for job in snapshot.waiting):
             continue
         planned += 1

@@ -63,9 +63,9 @@ def test_a_cycle_that_started_it_anyway_is_no_gain_of_less_memory() -> None:
     assert replayed(0.5, kept={1: cycle(10, 90, 7), 2: CYCLES[2]}) == (20, 2)
 
 
-def test_it_gives_up_after_some_seconds() -> None:
+def test_out_of_time_it_does_not_say_that_less_memory_wins_nothing() -> None:
     moments = iter([0.0, 0.0, 99.0])
-    assert first_start(CYCLES.values(), {7}, 1.0, POLICY.plan, lambda: next(moments)) == (None, 1)
+    assert first_start(CYCLES.values(), {7}, 0.5, POLICY.plan, lambda: next(moments)) is None
 
 
 def test_cycles_are_taken_evenly_and_the_first_is_among_them() -> None:
@@ -109,6 +109,11 @@ def test_its_owner_is_told_what_it_would_have_won() -> None:
     assert answer(recorded) == {"placed_s": 40.5, "earlier_s": 20.0, "cycles": 2}
     assert recorded.asked == [(5.0, 40.5)]
     assert answer(RecordedCycles(), user=0)["earlier_s"] == 20.0
+
+
+def test_out_of_time_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slurm_sns.scheduler.answers.smaller_request.LONGEST_S", -1.0)
+    assert answer(RecordedCycles()) is None
 
 
 def test_nobody_else_is() -> None:
