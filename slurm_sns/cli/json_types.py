@@ -383,9 +383,12 @@ class JobUseValues(TypedDict):
     bandwidth_gbps: int
     """The memory bandwidth that slurm_sns gave it on each node, GB/s; 0 without."""
     enough_mb: int | None
-    """The memory on each node that is surely enough the next time, MiB; null where that cannot be said."""
+    """The memory on each node that should be enough the next time: the upper bound and a fifth, in MiB, or null."""
     smaller_request: SmallerRequestAnswer | None
-    """What it would have won by asking for `enough_mb`; null where that is not recorded."""
+    """What it would have won by asking for `enough_mb`.
+
+    Null where less memory is no gain, no scheduler answers here, it is not recorded, or too many jobs were asked for.
+    """
     advice: list[str]
     """What its owner may do better the next time."""
 

@@ -2,7 +2,7 @@
 
 The text of `sacct -P` becomes one `JobUse` for each job. Words, units and the header are read by the one reader of
 accounting (coverage.sacct). A line that cannot be read costs that line only. Advice is given where it is safe: with a
-margin above the most that the job can have used, and never below that.
+margin above the upper bound of what Slurm saw, and never below that.
 """
 
 import math
@@ -10,11 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from slurm_sns.cli.live.step_memory import MemoryBounds, StepUse, job_memory, tasks_on_fullest_node
+from slurm_sns.cli.live.step_memory import (
+    MemoryBounds,
+    StepUse,
+    cpus_on_fullest_node,
+    job_memory,
+    tasks_on_fullest_node,
+)
 from slurm_sns.coverage import sacct
 from slurm_sns.coverage.sbatch_options import memory_mb
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.node_lists import unfolded
+from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.submit import record
 
 #: What is asked of sacct. AdminComment is the last: alone among these it may have a `|`.
@@ -26,10 +33,10 @@ COLUMNS = (
 #: The delimiter of -P, and the times as Unix seconds, which have no summer and winter.
 DELIMITER, VARIABLES = "|", {"SLURM_TIME_FORMAT": "%s"}
 
-#: What is added to the most that a job can have used: runs differ.
+#: What is added to the upper bound: runs differ, and a peak between two looks is not seen.
 MARGIN = 0.2
-#: Slurm looks at memory every 30 s unless told otherwise, so in a shorter run than four looks a peak may be missed.
-LEAST_RUN_S = 120
+#: Slurm looks at memory every 30 s, at some sites every 300 s, or at a step's end alone: a short run shows too little.
+LEAST_RUN_S = 600
 #: A smaller gain than this is no advice: a tenth of the request, and this much.
 LEAST_GAIN, LEAST_GAIN_MB = 0.1, 256
 #: A job that was killed for want of memory is told to ask for so many times as much.
@@ -47,7 +54,7 @@ _Value = TypeVar("_Value")
 class JobUse:
     """A job of accounting. What is not known is None; `end_s` is None while it has not ended.
 
-    `asked_mb` is the memory on each node. With `is_even` every node has the same number of CPUs, as far as one sees.
+    `asked_mb` is the memory on each node. With `is_even` every node surely gave the same number of CPUs.
     `placed` by slurm_sns, the job had `ways` and `bandwidth_gbps` on each node; `program` is its owner's hint.
     """
 
@@ -70,6 +77,13 @@ class JobUse:
     program: str = ""
     ways: int = 0
     bandwidth_gbps: int = 0
+
+    def is_of(self, job_id: int, task: int | None = None) -> bool:
+        """Whether it is that job, of that array, or that task of it; the record of an array (`41_[3-9]`) has many."""
+        array, _, tasks = self.label.partition("_")
+        if task is None:
+            return str(job_id) in (array, str(self.job_id))
+        return array == str(job_id) and _has_task(tasks, task)
 
     @property
     def has_ended(self) -> bool:
@@ -95,15 +109,16 @@ class JobUse:
 
     @property
     def enough_mb(self) -> int | None:
-        """The memory on each node that is enough the next time: the most it can have used, and a margin.
+        """The memory on each node that should be enough the next time: the most by what Slurm saw, and a margin.
 
-        None if it is not safe to say so: the job failed or was short, its nodes may differ, nothing was recorded.
+        None if it is not safe to say so: the job failed or was short, its nodes may differ, a step was not recorded.
         """
         memory = self.memory
         # A cancelled job, or one at its time limit, might have used more if it had gone on.
         if self.state != "COMPLETED" or self.was_killed or memory is None or (self.ran_s or 0) < LEAST_RUN_S:
             return None
-        return _rounded(memory.at_most_mb * (1 + MARGIN)) if self.is_even else None
+        is_whole = all(step.largest_mb for step in self.steps if step.name != "extern")
+        return _rounded(memory.at_most_mb * (1 + MARGIN)) if self.is_even and is_whole else None
 
 
 def jobs_of(text: str) -> list[JobUse]:
@@ -133,7 +148,7 @@ def _job(row: Mapping[str, str], steps: Sequence[Mapping[str, str]]) -> JobUse:
     count = len(nodes) or _read(row, "NNodes", sacct.count_in) or 1
     batch = next((step for step in steps if step["JobIDRaw"].endswith(".batch")), {})
     # The batch step has the CPUs of the job's first node.
-    is_even = count == 1 or (cpus or 0) == count * (_read(batch, "AllocCPUS", sacct.count_in) or 0)
+    most_cpus = cpus_on_fullest_node(cpus or 0, count, _read(batch, "AllocCPUS", sacct.count_in) or 0)
     ours = record.read(row["AdminComment"])
     return JobUse(
         label=row["JobID"],
@@ -149,8 +164,8 @@ def _job(row: Mapping[str, str], steps: Sequence[Mapping[str, str]]) -> JobUse:
         cpus=cpus,
         cpu_s=_cpu_s(row),
         asked_mb=_asked_mb(row, count, cpus or 0),
-        is_even=is_even,
-        steps=tuple(_steps(steps, is_even=is_even)),
+        is_even=count == 1 or (cpus or 0) == count * most_cpus,
+        steps=tuple(_steps(steps, most_cpus)),
         placed=ours is not None and ours.is_placed,
         program="" if ours is None else ours.hints.program or "",
         ways=0 if ours is None else ours.ways,
@@ -158,9 +173,11 @@ def _job(row: Mapping[str, str], steps: Sequence[Mapping[str, str]]) -> JobUse:
     )
 
 
-def _steps(rows: Iterable[Mapping[str, str]], *, is_even: bool) -> Iterator[StepUse]:
+def _steps(rows: Iterable[Mapping[str, str]], most_cpus: int) -> Iterator[StepUse]:
     for row in rows:
         nodes, tasks = _nodes(row), _read(row, "NTasks", sacct.count_in) or 1
+        # With `srun --overcommit` a node may have more tasks than CPUs.
+        has_cpus = tasks <= (_read(row, "AllocCPUS", sacct.count_in) or 0)
         peaks = (_read(row, "MaxRSS", memory_mb), _mem_of(row, "TRESUsageInMax"))
         yield StepUse(
             name=row["JobIDRaw"].partition(".")[2],
@@ -169,7 +186,7 @@ def _steps(rows: Iterable[Mapping[str, str]], *, is_even: bool) -> Iterator[Step
             end_s=_read(row, "End", sacct.moment_s) or math.inf,
             nodes=nodes,
             tasks=tasks,
-            fullest_tasks=tasks_on_fullest_node(tasks, len(nodes), is_even=is_even),
+            fullest_tasks=tasks_on_fullest_node(tasks, len(nodes), most_cpus if has_cpus else tasks),
             largest_mb=max((each for each in peaks if each is not None), default=None),
             last_total_mb=_mem_of(row, "TRESUsageInTot"),
         )
@@ -215,6 +232,15 @@ def _read(row: Mapping[str, str], column: str, read: Callable[[str], _Value]) ->
         return None
 
 
+def _has_task(tasks: str, task: int) -> bool:
+    """Whether `7`, or the `[3-9,12%2]` of an array's record, names the task; what is cut off (`...`) may do so."""
+    expression = tasks.strip("[]").partition("%")[0]
+    try:
+        return task in listed(expression) or expression.endswith("...")
+    except ValueError:  # a heterogeneous job's label, or no task at all
+        return False
+
+
 def _rounded(mb: float) -> int:
     multiple = next(of for limit, of in _ROUNDED if mb <= limit)
     return math.ceil(mb / multiple) * multiple
@@ -225,7 +251,8 @@ def advice(job: JobUse) -> Iterator[str]:
     if job.was_killed:
         yield _after_kill(job)
     if job.enough_mb is not None and has_smaller_request(job):
-        yield f"ask for {_option(job, job.enough_mb)} the next time: {MARGIN:.0%} above the most that it can have used"
+        told = f"{MARGIN:.0%} above the upper bound of what Slurm saw"
+        yield f"ask for {_option(job, job.enough_mb)} the next time: {told}"
     busy = job.busy_cpus
     if busy is None or not job.cpus or job.cpus < 2 or (job.ran_s or 0) < LEAST_RUN_S:
         return

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from slurm_sns.cli.live.job_use import JobUse
     from slurm_sns.cli.live.step_memory import MemoryBounds
 
-#: At most so many jobs are asked about in the scheduler: each question plans cycles of the past again.
-MOST_QUESTIONS = 20
+#: At most so many questions to the scheduler in one call: each of them plans cycles of the past again.
+MOST_QUESTIONS = 3
 
 
 def seff(
@@ -37,10 +37,13 @@ def seff(
     task, and otherwise a guess between two bounds. Steps that ran at the same time add up.
     """
     from slurm_sns.cli.live import seff_view, terminal
+    from slurm_sns.cli.live.job_use import has_smaller_request
 
     found = _own(_asked(jobs), config)
     _complain_of_missing(jobs, found)
-    values = [_values(each, _smaller_request(each, config) if at < MOST_QUESTIONS else None) for at, each in found]
+    savers = [each for each in found if each.placed and has_smaller_request(each)][:MOST_QUESTIONS]
+    won = {each.job_id: _smaller_request(each, config) for each in savers}
+    values = [_values(each, won.get(each.job_id)) for each in found]
     if as_json:
         print(json.dumps(values, indent=2))
         return
@@ -65,11 +68,11 @@ def _asked(jobs: Sequence[str]) -> "list[JobUse]":
     return jobs_of(run("sacct", f"--jobs={','.join(jobs)}", *columns, variables=VARIABLES))
 
 
-def _own(jobs: "Sequence[JobUse]", config: Path) -> "list[tuple[int, JobUse]]":
-    """The jobs of the caller, numbered; all of them for root and SlurmUser. sacct itself may show those of others."""
+def _own(jobs: "Sequence[JobUse]", config: Path) -> "list[JobUse]":
+    """The jobs of the caller; all of them for root and SlurmUser. sacct itself may show those of others."""
     user = os.geteuid()
     is_admin = user in _admins(config)
-    return list(enumerate(each for each in jobs if is_admin or each.user_id == user))
+    return [each for each in jobs if is_admin or each.user_id == user]
 
 
 def _admins(config: Path) -> frozenset[int]:
@@ -82,14 +85,15 @@ def _admins(config: Path) -> frozenset[int]:
         return frozenset({0})
 
 
-def _complain_of_missing(jobs: Sequence[str], found: "Sequence[tuple[int, JobUse]]") -> None:
+def _complain_of_missing(jobs: Sequence[str], found: "Sequence[JobUse]") -> None:
     """Say in one line which jobs are not there.
 
     Raises:
         BadInput: none of them is.
     """
-    labels = {label for _, job in found for label in (job.label, job.label.partition("_")[0], str(job.job_id))}
-    missing = [job for job in jobs if job not in labels]
+    from slurm_sns.cli.live.asking import named
+
+    missing = [job for job in jobs if not any(each.is_of(**named(job)) for each in found)]
     if not missing:
         return
     told = f"job {', '.join(missing)}: no such job in accounting, or not yours"
@@ -99,12 +103,9 @@ def _complain_of_missing(jobs: Sequence[str], found: "Sequence[tuple[int, JobUse
 
 
 def _smaller_request(job: "JobUse", config: Path) -> Any:
-    """The scheduler's answer; None where nothing can be won, or no scheduler answers here."""
+    """The scheduler's answer; None where it knows none, or no scheduler answers here."""
     from slurm_sns.cli.live.asking import asker
-    from slurm_sns.cli.live.job_use import has_smaller_request
 
-    if not job.placed or not has_smaller_request(job):
-        return None
     request = {"command": "smaller-request", "job_id": job.job_id, "memory_mb": job.enough_mb}
     try:
         return asker(config, request)()

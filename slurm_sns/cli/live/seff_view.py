@@ -32,11 +32,11 @@ def parts(jobs: "Sequence[JobUseValues]") -> Iterator[RenderableType]:
 
 
 def _history(job: "JobUseValues") -> str:
-    """`COMPLETED on c[1-2], after 12 s of waiting`."""
+    """`COMPLETED on c[1-2], started 12 s after its submission`."""
     where = f" on {folded(job['nodes'])}" if job["nodes"] else ""
     if job["start_s"] is None or job["submit_s"] is None:
         return f"{job['state']}{where}"
-    return f"{job['state']}{where}, {duration(job['start_s'] - job['submit_s'])} after its submission"
+    return f"{job['state']}{where}, started {duration(job['start_s'] - job['submit_s'])} after its submission"
 
 
 def _asked_and_used(job: "JobUseValues") -> RenderableType:
@@ -49,7 +49,8 @@ def _asked_and_used(job: "JobUseValues") -> RenderableType:
     for name, given in (("cache ways", job["ways"]), ("GB/s", job["bandwidth_gbps"])):
         if given:
             # What agents measure goes into the program's profile; of one run nothing is kept.
-            told = f"of its program: sns profile show {job['program']}" if job["program"] else "not kept of one job"
+            named = f"see its program: sns profile show {job['program']}"
+            told = named if job["program"] else "not recorded of a single job"
             shown.add_row(name, f"{given} given on each node", plain(told))
     return shown
 

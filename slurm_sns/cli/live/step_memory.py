@@ -7,7 +7,7 @@ looks every JobAcctGatherFrequency seconds). So for a step on its fullest node:
 - at least: the largest task, because it was on some node.
 - about: the larger one of that and of the sum divided by the step's nodes. The sum is no bound: a task that has freed
   memory before it ended counts with the rest only, and tasks may have been looked at last at different moments.
-- at most: the largest task times the number of tasks there.
+- at most: the largest task times the most tasks that may have been there.
 
 Steps that ran at the same time on the same node add up, for `about` and `at most`: the batch script and its `srun`, or
 several `srun` in the background. Their peaks may have been at different moments, so `at least` is that of one step.
@@ -55,14 +55,19 @@ class StepUse:
         return MemoryBounds(self.largest_mb, min(max(self.largest_mb, mean_mb), at_most_mb), at_most_mb)
 
 
-def tasks_on_fullest_node(tasks: int, nodes: int, *, is_even: bool) -> int:
-    """The most tasks that one of the nodes may have: as many as on the others if the nodes' CPUs are the same number.
+def tasks_on_fullest_node(tasks: int, nodes: int, most_cpus: int) -> int:
+    """The most tasks that one of the nodes may have, as nothing says how they were spread (`srun -m plane=8`).
 
-    Otherwise all but one on each of the others, as nothing says how they were spread.
+    All but one on each of the others, and not more than a node has CPUs.
     """
+    return tasks if nodes <= 1 else max(1, min(tasks - nodes + 1, most_cpus))
+
+
+def cpus_on_fullest_node(cpus: int, nodes: int, first: int) -> int:
+    """The most CPUs that one of the nodes may have given: all but one of each of the others, and the `first` one's."""
     if nodes <= 1:
-        return tasks
-    return -(-tasks // nodes) if is_even else max(1, tasks - nodes + 1)
+        return cpus
+    return max(first, cpus - max(first, 1) - (nodes - 2))
 
 
 def job_memory(steps: Iterable[StepUse]) -> MemoryBounds | None:

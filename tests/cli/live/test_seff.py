@@ -83,10 +83,62 @@ def test_tasks_may_be_uneven_where_the_first_node_has_other_cpus_than_the_mean()
     assert job.enough_mb is None
 
 
+def test_all_tasks_but_one_may_have_been_on_one_node() -> None:
+    # srun -n9 -m plane=8: eight tasks of 10 GiB on the first node
+    plane = "522.0|522.0||COMPLETED||cpu=16,mem=240G,node=2|16|2|9|1795838784|1795838784|1795839383|599||00:20:00"
+    text = TWO_NODES.replace("|4G|billing=4,cpu=4,mem=4G,node=2|4|", "|240G|billing=16,cpu=16,mem=240G,node=2|16|")
+    text = text.replace("cpu=2,mem=2G,node=1|2|", "cpu=8,mem=120G,node=1|8|")
+    lines = [*text.splitlines()[:2], f"{plane}|10G|mem=10G|mem=90G|c[1-2]|"]
+    job = read("\n".join(lines) + "\n")
+    assert job.memory is not None
+    assert job.memory.at_most_mb == 8 * 10 * 1024 + 10
+    overcommitted = read("\n".join(lines).replace("|16|2|9|", "|2|2|9|") + "\n\n").memory
+    assert overcommitted == job.memory
+
+
+def test_nodes_are_even_only_where_no_other_split_of_the_cpus_is_possible() -> None:
+    three = TWO_NODES.replace("c[1-2]", "c[1-3]").replace("node=2", "node=3").replace("|4|2|", "|6|3|")
+    assert read(three).enough_mb is None  # 2, 3 and 1 CPUs, perhaps
+    ones = three.replace("|6|3|", "|3|3|").replace("cpu=2,mem=2G,node=1|2|", "cpu=1,mem=2G,node=1|1|")
+    assert read(ones).is_even
+
+
+def test_a_step_without_memory_in_accounting_leaves_the_job_without_advice() -> None:
+    assert read(TWO_NODES.replace("|400M|mem=400M|mem=1000M|", "||||")).enough_mb is None
+
+
+@pytest.mark.parametrize(
+    ("label", "task", "has"),
+    [
+        *(("41_7", 7, True), ("41_[3-9%2]", 7, True), ("41_[1,3-9:4,12]", 7, True), ("41_[3-9]", 10, False)),
+        *(("41_[1,3,...]", 99, True), ("42_7", 7, False), ("41+0", 7, False), ("41", 7, False)),
+    ],
+)
+def test_a_task_of_an_array_is_found_by_its_number(label: str, task: int, has: bool) -> None:
+    assert replace(read(PENDING), label=label).is_of(41, task) is has
+
+
+def test_a_task_that_waits_in_its_arrays_record_is_pending(sns, config: Path, sacct) -> None:
+    sacct(PENDING.replace("537|", "537_[3-9]|", 1))
+    for job in ("537_7", "537_07"):
+        code, output, errors = sns("seff", job, "--config", config)
+        assert (code, errors) == (0, "")
+        assert output.startswith("job 537_[3-9]: PENDING")
+
+
+def test_few_questions_are_asked_and_only_about_jobs_that_could_ask_for_less(sns, config, sacct, scheduler) -> None:
+    placed = [PLACED.replace("528", str(number)) for number in range(601, 606)]
+    sacct(PENDING + UNRECORDED + RUNNING + TWO_NODES + "".join(placed))
+    asked = []
+    scheduler["smaller-request"] = lambda request: asked.append(request["job_id"])
+    assert sns("seff", "522", *map(str, range(601, 606)), "--config", config)[0] == 0
+    assert asked == [601, 602, 603]
+
+
 def test_advice_is_above_the_most_that_was_used_and_by_cpu_over_several_nodes() -> None:
     assert read(TWO_NODES).enough_mb == 1024  # 810 and 20 %
-    assert of(TWO_NODES) == ["ask for --mem-per-cpu=512M the next time: 20% above the most that it can have used"]
-    assert of(PLACED) == ["ask for --mem=24G the next time: 20% above the most that it can have used"]
+    assert of(TWO_NODES) == ["ask for --mem-per-cpu=512M the next time: 20% above the upper bound of what Slurm saw"]
+    assert of(PLACED) == ["ask for --mem=24G the next time: 20% above the upper bound of what Slurm saw"]
 
 
 @pytest.mark.parametrize(
@@ -128,12 +180,12 @@ def test_one_job_is_a_table(sns, config: Path, sacct) -> None:
     code, output, errors = sns("seff", "522", "--config", config)
     assert (code, errors) == (0, "")
     assert [" ".join(line.split()) for line in output.splitlines()] == [
-        "job 522: COMPLETED on c[1-2], 0 s after its submission",
+        "job 522: COMPLETED on c[1-2], started 0 s after its submission",
         "ASKED USED",
         "memory 2 GiB on each node about 510 MiB (at least 400 MiB, at most 810 MiB), 25% on the fullest node",
         "CPUs 4 2 busy, 50%",
         "time 15 min 10 min",
-        "ask for --mem-per-cpu=512M the next time: 20% above the most that it can have used",
+        "ask for --mem-per-cpu=512M the next time: 20% above the upper bound of what Slurm saw",
     ]
     assert called.read_text().splitlines()[:2] == ["%s", "--jobs=522"]
 
@@ -164,7 +216,7 @@ def test_the_scheduler_says_what_a_smaller_request_would_have_won(sns, config: P
 
 
 @pytest.mark.parametrize(
-    ("program", "told"), [("program=mg ", "of its program: sns profile show mg"), ("", "not kept of one job")]
+    ("program", "told"), [("program=mg ", "see its program: sns profile show mg"), ("", "not recorded of a single job")]
 )
 def test_ways_and_bandwidth_are_those_that_were_given(sns, config: Path, sacct, program: str, told: str) -> None:
     sacct(PLACED.replace("sns:2 ", f"sns:2 {program}"))

@@ -7,14 +7,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_sns.cli.live.step_memory import StepUse, job_memory, tasks_on_fullest_node
+from slurm_sns.cli.live.step_memory import StepUse, cpus_on_fullest_node, job_memory, tasks_on_fullest_node
 
 BATCH = StepUse("batch", "COMPLETED", 0, 100, ("c1",), 1, 1, 300, 300)
 
 
 def step(name: str, start_s: float, end_s: float, *task_mb: int, nodes: tuple[str, ...] = ("c1",)) -> StepUse:
     """A step whose tasks had so much all the time, as many on each node."""
-    fullest = tasks_on_fullest_node(len(task_mb), len(nodes), is_even=True)
+    fullest = tasks_on_fullest_node(len(task_mb), len(nodes), -(-len(task_mb) // len(nodes)))
     return StepUse(name, "COMPLETED", start_s, end_s, nodes, len(task_mb), fullest, max(task_mb), sum(task_mb))
 
 
@@ -61,10 +61,13 @@ def test_without_memory_in_accounting_nothing_is_known() -> None:
 
 
 def test_without_the_layout_all_but_one_task_on_each_other_node_may_be_on_one() -> None:
-    assert tasks_on_fullest_node(6, 3, is_even=True) == 2
-    assert tasks_on_fullest_node(7, 3, is_even=True) == 3
-    assert tasks_on_fullest_node(6, 3, is_even=False) == 4
-    assert tasks_on_fullest_node(6, 1, is_even=False) == 6
+    assert tasks_on_fullest_node(6, 3, 16) == 4
+    assert tasks_on_fullest_node(6, 1, 2) == 6
+
+
+def test_a_node_has_no_more_tasks_than_cpus() -> None:
+    assert tasks_on_fullest_node(9, 2, 8) == 8
+    assert tasks_on_fullest_node(16, 2, 8) == 8
 
 
 names = st.sampled_from(["c1", "c2", "c3"])
@@ -84,7 +87,9 @@ def test_what_the_nodes_really_had_is_within_the_bounds(
     seen = []
     for start, end, layout in made:
         tasks = [mb for on_node in layout.values() for mb in on_node]
-        fullest = tasks_on_fullest_node(len(tasks), len(layout), is_even=False)
+        cpus = [len(on_node) for on_node in layout.values()]
+        most_cpus = cpus_on_fullest_node(sum(cpus), len(cpus), cpus[0])
+        fullest = tasks_on_fullest_node(len(tasks), len(layout), most_cpus)
         seen.append(StepUse("0", "COMPLETED", start, end, tuple(layout), len(tasks), fullest, max(tasks), sum(tasks)))
         used.update({(second, node): sum(layout[node]) for second in range(start, end) for node in layout})
     memory = job_memory(seen)
