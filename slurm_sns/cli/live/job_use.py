@@ -165,7 +165,7 @@ def _job(row: Mapping[str, str], steps: Sequence[Mapping[str, str]]) -> JobUse:
         cpu_s=_cpu_s(row),
         asked_mb=_asked_mb(row, count, cpus or 0),
         is_even=count == 1 or (cpus or 0) == count * most_cpus,
-        steps=tuple(_steps(steps, most_cpus)),
+        steps=tuple(_steps(steps, cpus or 0, most_cpus)),
         placed=ours is not None and ours.is_placed,
         program="" if ours is None else ours.hints.program or "",
         ways=0 if ours is None else ours.ways,
@@ -173,11 +173,11 @@ def _job(row: Mapping[str, str], steps: Sequence[Mapping[str, str]]) -> JobUse:
     )
 
 
-def _steps(rows: Iterable[Mapping[str, str]], most_cpus: int) -> Iterator[StepUse]:
+def _steps(rows: Iterable[Mapping[str, str]], cpus: int, most_cpus: int) -> Iterator[StepUse]:
     for row in rows:
         nodes, tasks = _nodes(row), _read(row, "NTasks", sacct.count_in) or 1
-        # With `srun --overcommit` a node may have more tasks than CPUs.
-        has_cpus = tasks <= (_read(row, "AllocCPUS", sacct.count_in) or 0)
+        # With `srun --overcommit` a node may have more tasks than CPUs; a job may have had more CPUs before a change.
+        has_cpus = tasks <= (_read(row, "AllocCPUS", sacct.count_in) or 0) <= cpus
         peaks = (_read(row, "MaxRSS", memory_mb), _mem_of(row, "TRESUsageInMax"))
         yield StepUse(
             name=row["JobIDRaw"].partition(".")[2],

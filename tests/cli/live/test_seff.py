@@ -94,6 +94,9 @@ def test_all_tasks_but_one_may_have_been_on_one_node() -> None:
     assert job.memory.at_most_mb == 8 * 10 * 1024 + 10
     overcommitted = read("\n".join(lines).replace("|16|2|9|", "|2|2|9|") + "\n\n").memory
     assert overcommitted == job.memory
+    unknown = read("\n".join([lines[0].replace("|16|2||", "||2||"), lines[2]])).memory
+    assert unknown is not None
+    assert unknown.at_most_mb == 8 * 10 * 1024
 
 
 def test_nodes_are_even_only_where_no_other_split_of_the_cpus_is_possible() -> None:
