@@ -34,7 +34,7 @@ class WaitGroup(WaitCause):
     """Jobs that wait for the same."""
 
     jobs: int
-    """How many; the waiting tasks of an array count as one job."""
+    """How many; waiting tasks of an array that wait alike count as one job."""
     first: str
     """The first of them in queue order."""
     words: str

@@ -55,7 +55,7 @@ def queue(
     nodes x cores and memory of each. SINCE is how long it waits, or runs. WHY is what it waits for; in a pipe, and in
     `sns explain`, it is a sentence.
 
-    The options that squeue has, too, mean the same as there.
+    -u -A -p -t -j --me -S -o -h are as in squeue; -u takes names only. -n and -w are not: they are --limit and --watch.
     """
     from slurm_sns.cli.live.squeue_options import JobFilter, in_order, with_folded_arrays
     from slurm_sns.cli.live.waiting_words import groups

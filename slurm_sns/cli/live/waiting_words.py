@@ -24,7 +24,7 @@ RUNS = ("running", "suspended", "completing")
 WORDS: Mapping[str, tuple[str, str]] = {
     WaitKind.RESOURCES: ("{about}", "{about}"),
     WaitKind.NODES: ("nodes{of}", "enough nodes at once{of}"),
-    WaitKind.TOO_LARGE: ("larger nodes", "more or larger nodes than can be used now"),
+    WaitKind.TOO_LARGE: ("more or larger nodes", "more or larger nodes than can be used now"),
     WaitKind.WITHHELD: ("withheld for {about}", "capacity that is withheld for {about}"),
     WaitKind.NEXT: ("next on {about}", "more room on {about}, where capacity is withheld for them"),
     WaitKind.QUEUE_DEPTH: ("queue depth", "their turn, behind the queue depth"),
@@ -37,7 +37,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     WaitKind.PARTITION: ("partition {about}", "a partition that would start them: {about} does not"),
     WaitKind.NEW_SIZES: ("new sizes", "a later cycle: their owners have many jobs of new sizes"),
     WaitKind.RETRY: ("next try", "their next try: Slurm did not start them"),
-    WaitKind.NEVER: ("never{of}", "nothing, can never start as they are{of}"),
+    WaitKind.NEVER: ("never{of}", "nothing, because they can never start as they are{of}"),
     WaitKind.OTHER: ("other", "something else"),
 }
 

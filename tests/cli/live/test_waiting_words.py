@@ -33,7 +33,7 @@ def test_jobs_are_counted_by_what_they_wait_for_the_most_first() -> None:
         "JOBS  FIRST  WAIT FOR",
         "  40      2  memory",
         "  12     50  capacity that is withheld for another user's job on c1",
-        "   3     70  nothing, can never start as they are: dependency",
+        "   3     70  nothing, because they can never start as they are: dependency",
         "   1      1  more room on c1, where capacity is withheld for them",
         "   1     42  memory on nodes with ib",
     ]
@@ -57,7 +57,7 @@ def test_every_kind_has_words() -> None:
         (waits("resources", "cores and memory"), "cores and memory"),
         (waits("nodes"), "nodes"),
         (waits("nodes", "one switch"), "nodes: one switch"),
-        (waits("too large", features="ib&gpu"), "larger nodes (ib&gpu)"),
+        (waits("too large", features="ib&gpu"), "more or larger nodes (ib&gpu)"),
         (waits("withheld", "job 7 on c1"), "withheld for job 7 on c1"),
         (waits("limit", "AssocGrpCpuLimit"), "limit: AssocGrpCpuLimit"),
         (waits("limit", "{of}"), "limit: {of}"),
