@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from evidence import Log, begin, check, freed_in_time, is_decided, work, written
+from evidence import HEARTBEAT_TIMEOUT_S, Log, begin, check, freed_in_time, is_decided, work, written
 from heartbeat import beating
 
 from cluster import Cluster, CommandFailed
@@ -115,8 +115,11 @@ def test_a_scheduler_that_was_frozen_between_two_placements_sends_nothing_more(f
         start_faulty(cluster, "place:after:3:freeze")
         is_frozen = "grep -q '^State:.T' /proc/$(cat /run/sns/scheduler.pid)/status"
         cluster.wait_for("it is frozen", lambda: cluster.try_run(is_frozen).returncode == 0)
+        frozen_s = time.monotonic()
     freed_in_time(cluster, watchdog)
     cluster.wait_for("Slurm starts them", lambda: all(cluster.job(each).state != "PENDING" for each in numbers))
+    # The last heartbeat is that of this test, and up to two seconds older than the scheduler's own last sign of life.
+    cluster.wait_for("it stood still", lambda: time.monotonic() - frozen_s > HEARTBEAT_TIMEOUT_S)
     cluster.run("kill -CONT $(cat /run/sns/scheduler.pid)")
     cluster.wait_for("it goes on", lambda: watchdog.lines("heartbeat is back"))
     cluster.wait_for_end(numbers)
