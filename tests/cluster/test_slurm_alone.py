@@ -19,8 +19,9 @@ from slurm_sns.model import Resources
 NODES = ("c1", "c2", "c3", "c4")
 #: Of all pairs of jobs that start in different seconds.
 ALLOWED = 0.05
-#: Of the mean wait: within 10 % on a quiet machine. On one that also runs other tests, Slurm's own passes take longer.
-ALLOWED_WHEN_BUSY = 0.2
+#: The replay's mean wait as parts of the real one. On a quiet machine both are within 10 % (benchmarks/slurm_alone.py).
+#: Where other tests run beside this one, nodes complete later. The model knows nothing of that: real waits are longer.
+LEAST_WHEN_BUSY, MOST = 0.6, 1.1
 #: The last job of the replay starts after 110 s; the containers take longer.
 LONGEST_RUN_S = 240
 
@@ -64,4 +65,4 @@ def test_a_replay_starts_jobs_as_the_real_slurm_did(cluster: Cluster) -> None:
         f"pairs in another order; {using}\n"
     )
     assert wrong <= ALLOWED
-    assert ours.mean_wait_s() == pytest.approx(real.mean(), rel=ALLOWED_WHEN_BUSY)
+    assert LEAST_WHEN_BUSY * real.mean() <= ours.mean_wait_s() <= MOST * real.mean()
