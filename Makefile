@@ -18,7 +18,7 @@ UNIT_TESTS = $(filter-out tests/__pycache__ tests/clients tests/cluster tests/da
 # Tests of the cluster that the run of the unit tests takes over: they use containers of their own, from the mini cluster's
 # image; the first two a site and a controller of a thousand nodes, the others a second mini cluster. About a fifth of
 # the time that the cluster's tests take, so that both runs end at about the same time.
-ASIDE_NAMES = admins_day load arrays model_of_slurm owners_edits prolog turns
+ASIDE_NAMES = admins_day load arrays model_of_slurm observe owners_edits pools prolog turns
 ASIDE_TESTS = $(wildcard $(ASIDE_NAMES:%=tests/cluster/test_%.py))
 CLUSTER_TESTS = $(filter-out $(ASIDE_TESTS),$(wildcard tests/cluster/test_*.py))
 PYTEST = $(PYTHON) -m pytest --maxfail=$(MAXFAIL) $(PYTEST_ARGS)
@@ -76,6 +76,7 @@ SCHEDULES ?= 1000000
 SEED ?= $(shell date +%Y%m%d)000000
 faults: $(VENV)/.test ## many schedules of faults in a simulated world, on all cores: make faults SCHEDULES=1000000 SEED=7
 	PYTHONPATH=tests $(PYTHON) -m world $(SCHEDULES) --seed $(SEED)
+	PYTHONPATH=tests $(PYTHON) -m world $$(($(SCHEDULES) / 10)) --seed $(SEED) --preempting
 
 cluster-up: ## start the cluster in containers and leave it running
 	@containers/cluster.sh up

@@ -236,6 +236,11 @@ class Cluster:
         """Wait until the scheduler answers: after it takes its lock it still has to open its store and load code."""
         self.wait_for("the scheduler answers", lambda: self.try_ask({"command": "status"}) is not None, 180)
 
+    def wait_for_cycles(self, many: int, timeout_s: float = 60) -> None:
+        """Wait until so many more cycles have ended. The second is the first that has begun since."""
+        seen = self.status()["cycles"]
+        self.wait_for(f"{many} cycles later", lambda: self.status()["cycles"] >= seen + many, timeout_s)
+
     def wait_for(self, what: str, holds: Callable[[], bool], timeout_s: float = 60, every_s: float = 0.15) -> float:
         """Wait until `holds()` is true, and return the seconds that it took.
 

@@ -18,8 +18,16 @@ class Infeasible(SnsError):
     """No node could ever hold the job."""
 
 
+class NeverStarts(Infeasible):
+    """Nobody could ever start the job as it is, Slurm no more than we: its owner or an admin must change something."""
+
+
 class Closed(SnsError):
     """The job cannot start now, whatever is free: for example, its partitions do not allow it."""
+
+
+class ClosedForGood(Closed):
+    """None of the job's partitions gives what it asks for: it waits until somebody changes the job or a partition."""
 
 
 class Unreachable(SnsError):

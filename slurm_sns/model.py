@@ -260,7 +260,7 @@ class Snapshot:
     share reorders the projects' heads while a cycle runs). `active` are the jobs that have nodes. A project that
     `projects` does not name has share 1 and uses nothing. `history` is that of the policy's last plan,
     None before the first plan. `unavailable` gives the reason for each node that is left out: explain shows it, no
-    decision reads it.
+    decision reads it. On the nodes `completing` nothing is free until a job that has ended has left them.
     """
 
     nodes: tuple[Node, ...]
@@ -271,6 +271,7 @@ class Snapshot:
     active: tuple[ActiveJob, ...] = ()
     pools: tuple[JobPool, ...] = ()
     history: object | None = None
+    completing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +339,7 @@ class Release:
     reason: str
 
 
+#: What a plan may do; on a cluster only Start and Release.
 Action = Start | Suspend | Resume | Requeue | SetShare | Release
 
 
@@ -347,7 +349,8 @@ class Report:
 
     `chosen` is the heuristic whose schedule was dispatched, `matched` the number of jobs that each competing member of
     the portfolio matched (its maximum is reached by the cycle's winners). `withheld_for` are the jobs for which
-    capacity was withheld. A policy without a portfolio leaves all empty.
+    capacity was withheld from now on; a job with a place from its start on is none of them. A policy without a
+    portfolio leaves all empty.
     """
 
     chosen: str = ""

@@ -21,4 +21,7 @@ SETTINGS = Settings(
     queue_order=None,
     heeds_weight=True,
     never_across=frozenset(),
+    pools=(),
+    queued_check_s=0.0,
+    restarts=False,
 )

@@ -243,6 +243,18 @@ WRONG_FILES = {
         SMALLEST.replace("[main], cores", "[main, gpu], cores"),
         "nodes[0].partitions: partition 'gpu' is not managed; valid: main",
     ),
+    "pool of an unmanaged partition": (
+        SMALLEST + "rescheduling: {pools: [[main, old]]}\n",
+        "rescheduling.pools[0]: partition 'old' is not managed; valid: main",
+    ),
+    "pool of one partition": (
+        SMALLEST + "rescheduling: {pools: [[main]]}\n",
+        'rescheduling.pools[0]: ["main"] is not valid; valid: a list, each',
+    ),
+    "restarts by a word of another setting": (
+        SMALLEST + "rescheduling: {restart: enforce}\n",
+        'rescheduling.restart: "enforce" is not valid; valid: one of off, propose, on',
+    ),
     "closids that leave none for jobs": (
         SMALLEST.replace("cores", "llc_ways: 11, closids: 2, cores"),
         "nodes[0].closids: 2 leaves none for jobs: the root group and the group of the jobs without ways have 2;",

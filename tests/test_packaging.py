@@ -196,6 +196,8 @@ class Installation:
     def try_run(self, command: str, *words: object) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SNS_"))}
         line = [str(self.home / "bin" / command), *map(str, words)]
+        # Nothing is compiled: that takes half a minute for each kernel, and is tested elsewhere.
+        kept["NUMBA_DISABLE_JIT"] = "1"
         return subprocess.run(line, env=kept, cwd=self.home, capture_output=True, text=True, check=False)
 
     def run(self, command: str, *words: object) -> str:
@@ -319,15 +321,7 @@ def test_a_controller_plans(installation: Callable[[str], Installation]) -> None
         "open_store('sqlite:///sns.db')\n"
         "parts.warm_up(specification('combined').policy())\n"
     )
-    # Not compiled: that takes half a minute, and is tested elsewhere.
-    run(
-        "env",
-        "NUMBA_DISABLE_JIT=1",
-        installation(CONTROLLER).home / "bin/python",
-        "-c",
-        program,
-        cwd=installation(CONTROLLER).home,
-    )
+    installation(CONTROLLER).run("python", "-c", program)
 
 
 def test_a_simulator_makes_a_page(installation: Callable[[str], Installation]) -> None:

@@ -14,6 +14,7 @@ local MOST_BYTES = 512
 local VALUED = { "alpha", "program", "max-scale", "heuristic" }
 local EXAMPLES = { alpha = "0.9", program = "mg", ["max-scale"] = "4", heuristic = "mix-fit" }
 local FLAGS = { "exclusive", "reprofile", "restartable" }
+local MOST_CHECKPOINT_S = 604800
 local SAID = { [""] = true, yes = true, no = false }
 local KEYS, IS_FLAG, IS_KEY = {}, {}, {}
 for _, key in ipairs(VALUED) do
@@ -77,6 +78,10 @@ function M.is_max_scale(text)
   return text:find("^[1-9][0-9]?$") ~= nil and tonumber(text) <= 64
 end
 
+function M.is_checkpoint(text)
+  return #text <= 6 and text:find("^[1-9][0-9]*$") ~= nil and tonumber(text) <= MOST_CHECKPOINT_S
+end
+
 local function contains(list, wanted)
   for _, entry in ipairs(list) do
     if entry == wanted then
@@ -97,9 +102,15 @@ local function is_valid(key, value, heuristics)
   return contains(heuristics, value)
 end
 
--- Adds one hint to `hints`, or returns the message about its value; `shown` is the key as the user wrote it.
+-- Adds one hint to `hints`, or returns the message about its value; `shown` is the key as the user wrote it. A flag is
+-- true or false there, and `restartable` the text of its number if it has one.
 local function add(hints, key, value, shown, tbl)
-  if IS_FLAG[key] then
+  if key == "restartable" and SAID[value] == nil then
+    if not M.is_checkpoint(value) then
+      return M.say(tbl.messages, key, { key = shown, value = M.quote(value) })
+    end
+    hints[key] = value
+  elseif IS_FLAG[key] then
     if SAID[value] == nil then
       return M.say(tbl.messages, "flag", { key = shown, value = M.quote(value) })
     end
@@ -195,8 +206,9 @@ function M.written(admin_comment, hints, values)
     end
   end
   for _, flag in ipairs(FLAGS) do
-    if hints[flag] then
-      parts[#parts + 1] = flag
+    local value = hints[flag]
+    if value then
+      parts[#parts + 1] = value == true and flag or flag .. "=" .. value
     end
   end
   if hints.fixed then

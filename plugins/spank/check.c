@@ -8,6 +8,7 @@
 #define DIGITS "0123456789"
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define MOST_CHECKPOINT_S "604800"
 
 enum {
 	MOST_DECIMALS = 9,   /* of alpha */
@@ -48,6 +49,17 @@ bool sns_is_max_scale(const char *text)
 	if (text[1] != '\0')
 		scale = scale * 10 + (text[1] - '0');
 	return scale <= MOST_SCALE;
+}
+
+bool sns_is_restartable(const char *text)
+{
+	size_t most = strlen(MOST_CHECKPOINT_S);
+
+	if (text[0] == '\0' || strcmp(text, "yes") == 0 || strcmp(text, "no") == 0)
+		return true;
+	/* Numbers with as many digits are ordered as their texts. */
+	return text[0] != '0' && consists_of(text, DIGITS, most) &&
+	       (strlen(text) < most || strcmp(text, MOST_CHECKPOINT_S) <= 0);
 }
 
 bool sns_is_heuristics(const char *list)
@@ -104,20 +116,23 @@ bool sns_check(const char *hint, const char *value, const char *heuristics, char
 	static const struct {
 		const char *hint;
 		bool (*is_valid)(const char *);
-		const char *example;
+		const char *example; /* NULL: no value is a value, too */
 		const char *valid;
 	} known[] = {
 		{"alpha", sns_is_alpha, "0.9", "alpha must be a number above 0 and at most 1, such as 0.9"},
 		{"program", sns_is_program, "mg", "a program name is 1 to 64 of the characters A-Z a-z 0-9 . _ + -"},
 		{"max-scale", sns_is_max_scale, "4", "the largest scale must be a whole number from 1 to 64"},
 		{"heuristic", NULL, "mix-fit", "unknown heuristic; valid are "},
+		{"restartable", sns_is_restartable, NULL,
+		 "valid are yes, no, the name without a value, and the seconds between two checkpoints, a whole number "
+		 "from 1 to " MOST_CHECKPOINT_S},
 	};
 	char shown[SHOWN_BYTES + 6], list[SNS_SPACED_SIZE] = "";
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (strcmp(hint, known[i].hint) != 0)
 			continue;
-		if (value[0] == '\0') {
+		if (value[0] == '\0' && known[i].example != NULL) {
 			snprintf(message, size, "sns: --sns-%s: a value is missing, such as %s", hint, known[i].example);
 			return false;
 		}

@@ -16,6 +16,9 @@ bool sns_is_alpha(const char *text);
 bool sns_is_program(const char *text);
 bool sns_is_max_scale(const char *text);
 
+/* Whether `text` is empty, yes, no, or the seconds between two checkpoints. */
+bool sns_is_restartable(const char *text);
+
 /* Whether `list` is a comma-separated list of one or more heuristic names (a-z, 0-9, -). */
 bool sns_is_heuristics(const char *list);
 

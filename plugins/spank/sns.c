@@ -37,7 +37,7 @@ static char heuristic_usage[SNS_SPACED_SIZE + 64] = "place the job by this heuri
 
 static int on_option(int val, const char *optarg, int remote);
 
-enum { ALPHA, PROGRAM, MAX_SCALE, HEURISTIC, FIRST_FLAG };
+enum { ALPHA, PROGRAM, MAX_SCALE, HEURISTIC, RESTARTABLE, FIRST_FLAG };
 
 static struct spank_option options[] = {
 	{"sns-alpha", "fraction", "accept this fraction of the best performance, above 0 and at most 1 (such as 0.9)",
@@ -45,9 +45,11 @@ static struct spank_option options[] = {
 	{"sns-program", "name", "the program's name: jobs of one name share one profile", 1, PROGRAM, on_option},
 	{"sns-max-scale", "n", "spread the job to at most n times the nodes it needs (1 to 64)", 1, MAX_SCALE, on_option},
 	{"sns-heuristic", "name", heuristic_usage, 1, HEURISTIC, on_option},
+	/* 2: the value may be left out */
+	{"sns-restartable", "[seconds]", "the job may be restarted on other nodes; it writes a checkpoint so often", 2,
+	 RESTARTABLE, on_option},
 	{"sns-exclusive", NULL, "share the job's nodes with no other job", 0, FIRST_FLAG, on_option},
 	{"sns-reprofile", NULL, "measure the program again", 0, FIRST_FLAG + 1, on_option},
-	{"sns-restartable", NULL, "the job may be restarted on other nodes", 0, FIRST_FLAG + 2, on_option},
 };
 
 static int on_option(int val, const char *optarg, int remote)

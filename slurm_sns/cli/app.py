@@ -17,6 +17,7 @@ from slurm_sns.cli.live import (
     queue,
     seff,
     site_files,
+    trying,
     wait,
 )
 from slurm_sns.cli.offline import coverage, pseudonyms, report, reproduce, simulate, workload
@@ -55,6 +56,9 @@ app.command("status", rich_help_panel=_ASK)(asking.status)
 # -h is squeue's: without the headings
 app.command("queue", rich_help_panel=_ASK, context_settings={"help_option_names": ["--help"]})(queue.queue)
 app.command("explain", rich_help_panel=_ASK)(asking.explain)
+# sbatch's own options, among them -h
+_TRY = {"help_option_names": ["--help"], "ignore_unknown_options": True, "allow_interspersed_args": False}
+app.command("try", rich_help_panel=_ASK, context_settings=_TRY)(trying.try_)
 app.command("wait", rich_help_panel=_ASK)(wait.wait)
 app.command("release", rich_help_panel=_ASK)(control.release)
 app.command("seff", rich_help_panel=_LOGIN)(seff.seff)

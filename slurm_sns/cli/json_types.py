@@ -4,7 +4,7 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from slurm_sns.scheduler.answers.answer_types import ProgramSummary, SmallerRequestAnswer, WaitCause
+from slurm_sns.scheduler.answers.answer_types import MeasuredOnNode, ProgramSummary, SmallerRequestAnswer, WaitCause
 from slurm_sns.sim.site_report.report_types import AccountingReport
 
 
@@ -345,6 +345,27 @@ class StepUseValues(TypedDict):
     """What it used on its fullest node; null where accounting has none."""
 
 
+class MeasuredUseValues(TypedDict):
+    """What agents have measured of a job, over its nodes; null is unknown."""
+
+    nodes: list[MeasuredOnNode]
+    """Each node of the last run."""
+    least_ways: int
+    """The fewest cache ways that it had for itself on a node; 0 where the cache is not partitioned."""
+    most_ways: int
+    """The most cache ways that it had for itself on a node."""
+    bandwidth_gbps: float | None
+    """Its mean memory bandwidth on a node, GB/s."""
+    ipc: float | None
+    """Its mean instructions per cycle."""
+    ipc_alone: float | None
+    """Its mean instructions per cycle alone on a node, of the nodes where it also was beside other jobs."""
+    ipc_beside: float | None
+    """Its mean instructions per cycle beside other jobs, of the nodes where it also was alone."""
+    neighbours_cost: float | None
+    """The share of its IPC alone that it lost beside other jobs; below 0 if it was faster there."""
+
+
 class JobUseValues(TypedDict):
     """What a job asked for and what it used."""
 
@@ -382,6 +403,10 @@ class JobUseValues(TypedDict):
     """The cache ways that slurm_sns gave it on each node; 0 without."""
     bandwidth_gbps: int
     """The memory bandwidth that slurm_sns gave it on each node, GB/s; 0 without."""
+    measured: MeasuredUseValues | None
+    """What agents have measured of it; null where nothing was, or no scheduler answers here."""
+    not_measured: str
+    """Why `measured` is null, in a few words; empty if it is not, and before the job's start."""
     enough_mb: int | None
     """The memory on each node that should be enough the next time: the upper bound and a fifth, in MiB, or null."""
     smaller_request: SmallerRequestAnswer | None
@@ -571,11 +596,41 @@ class StoreReport(TypedDict):
     """The jobs, by the time of their first plan."""
 
 
+class RestartValues(TypedDict):
+    """A restart of a suspended job, or a proposal of one, by what was expected then."""
+
+    job: str
+    """The job's id; of an array's task `41_7`."""
+    user: str
+    """Its owner."""
+    at_s: float
+    """When it was decided, Unix seconds."""
+    proposal: bool
+    """Whether it was only proposed."""
+    stays_s: float
+    """In how many seconds it would have completed where it was."""
+    restarts_s: float
+    """In how many elsewhere."""
+    lost_core_h: float
+    """The work that the restart loses at most, core-hours."""
+
+
+class RestartsReport(TypedDict):
+    """What the store of a scheduler says of restarts of suspended jobs."""
+
+    restarts: int
+    """How many there were."""
+    proposals: int
+    """How many were only proposed."""
+    decisions: list[RestartValues]
+    """Both, oldest first."""
+
+
 class ReportJson(TypedDict):
     """`sns report --json`."""
 
     about: str
-    """What is reported on: `accounting`, `looks` or `store`; the field of the same name has it."""
+    """What is reported on: `accounting`, `looks`, `store` or `restarts`; the field of the same name has it."""
     title: str
     """The title of the page."""
     summary: list[str]
@@ -586,6 +641,8 @@ class ReportJson(TypedDict):
     """The looks of `sns observe`."""
     store: NotRequired[StoreReport]
     """The plans in a scheduler's store."""
+    restarts: NotRequired[RestartsReport]
+    """The restarts of suspended jobs in a scheduler's store."""
 
 
 class WatchLine(TypedDict):

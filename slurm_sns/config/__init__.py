@@ -98,6 +98,7 @@ def _check(settings: SnsYaml) -> None:
     _nodes_once(settings)
     _closids_are_for_jobs(settings)
     _partitions_have_nodes(settings)
+    _pools_are_managed(settings)
     scheduler = settings.scheduler
     if scheduler.heartbeat_timeout_s < 2 * scheduler.interval_s:
         _refuse(
@@ -164,6 +165,16 @@ def _partitions_have_nodes(settings: SnsYaml) -> None:
     for index, partition in enumerate(settings.partitions):
         if not any(partition in nodes.partitions for nodes in settings.nodes):
             _refuse(("partitions", index), f"partition '{partition}' has no nodes; valid: a partition that nodes name")
+
+
+def _pools_are_managed(settings: SnsYaml) -> None:
+    pools = settings.rescheduling.pools
+    for index, pool in enumerate(pools):
+        for partition in pool:
+            if partition not in settings.partitions:
+                valid = ", ".join(settings.partitions)
+                _refuse(("rescheduling", "pools", index), f"partition '{partition}' is not managed; valid: {valid}")
+    _no_repeats((partition for pool in pools for partition in pool), ("rescheduling", "pools"))
 
 
 def _no_repeats(names: Iterable[str], where: tuple[str | int, ...]) -> None:

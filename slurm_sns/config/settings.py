@@ -140,6 +140,7 @@ class SchedulerSection(Section):
     backoff_max_s: Annotated[int, Field(ge=1, le=86_400)] = 300
     node_weights: bool = True
     never_across: tuple[grammar.Name, ...] = ()
+    estimates: bool = True
 
 
 class SlurmSection(Section):
@@ -211,6 +212,21 @@ class LearningSection(Section):
     drift_runs: Annotated[int, Field(ge=1, le=1000)] = 3
 
 
+class ReschedulingSection(Section):
+    """Restarts of suspended jobs, and moves of queued ones between partitions that are alike."""
+
+    restart: Literal["off", "propose", "on"] = "off"
+    opt_in: Literal["restartable", "requeue"] = "restartable"
+    window_s: Annotated[int, Field(ge=60, le=604_800)] = 6000
+    averages: Literal["suspended", "all"] = "suspended"
+    least_suspended_s: Annotated[int, Field(ge=0, le=86_400)] = 120
+    gain_s: Annotated[int, Field(ge=0, le=604_800)] = 300
+    max_moves: Annotated[int, Field(ge=1, le=1000)] = 2
+    lost_core_hours_per_user_day: Annotated[int, Field(ge=0, le=10_000_000)] = 500
+    pools: tuple[Annotated[tuple[grammar.Name, ...], Field(min_length=2)], ...] = ()
+    queued_check_s: Annotated[int, Field(ge=0, le=604_800)] = 0
+
+
 class StoreSection(Section):
     """Where decisions and history are kept, and for how long."""
 
@@ -235,5 +251,6 @@ class SnsYaml(with_policies_own_sections(Section, "matching", "spread_n_share"))
     paths: PathsSection = PathsSection()
     agents: AgentsSection = AgentsSection()
     learning: LearningSection = LearningSection()
+    rescheduling: ReschedulingSection = ReschedulingSection()
     store: StoreSection = StoreSection()
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -1,9 +1,9 @@
 """A report as text for a terminal: sentences, tables without lines, charts of letters. Texts of users are harmless."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from textwrap import wrap
 from typing import Literal
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -14,7 +14,7 @@ from slurm_sns.report.scales import number, points_of
 
 #: A narrower terminal breaks the lines.
 LEAST_WIDTH = 40
-#: So many letters long are a bar and the line of a chart at most, and the name of a bar.
+#: So many cells long are a bar and the line of a chart at most, and the name of a bar.
 LONGEST_BAR, LONGEST_LINE, LONGEST_NAME = 40, 60, 30
 #: The heights of a line, from nothing to the largest value.
 HEIGHTS = " .:-=+*#"
@@ -30,9 +30,9 @@ def as_text(page: ReportPage, width: int) -> str:
 
 
 def _heading(title: str, line: str, width: int) -> Iterator[str]:
-    lines = wrap(printable(title), width) or [""]
+    lines = list(_wrapped(title, width))
     yield from lines
-    yield line * max(map(len, lines))
+    yield line * max(map(cell_len, lines))
 
 
 def _section(section: ReportSection, width: int) -> Iterator[str]:
@@ -49,7 +49,13 @@ def _section(section: ReportSection, width: int) -> Iterator[str]:
 
 def _sentences(sentences: Iterable[str], width: int) -> Iterator[str]:
     for each in sentences:
-        yield from wrap(printable(each), width)
+        yield from _wrapped(each, width)
+
+
+def _wrapped(sentence: str, width: int) -> Iterator[str]:
+    """Lines of at most this many cells: some letters take two, others none."""
+    for line in Text(printable(sentence)).wrap(_console(width), width):
+        yield line.plain.rstrip()
 
 
 def _table(table: ReportTable, width: int) -> list[str]:
@@ -59,17 +65,21 @@ def _table(table: ReportTable, width: int) -> list[str]:
         shown.add_column(Text(printable(column).upper()), justify=justify, overflow="fold")
     for row in table.rows:
         shown.add_row(*(Text(printable(cell)) for cell in row))
-    console = Console(width=width, color_system=None, legacy_windows=False)
+    console = _console(width)
     with console.capture() as captured:
         console.print(shown)
     return captured.get().splitlines()
+
+
+def _console(width: int) -> Console:
+    return Console(width=width, color_system=None, legacy_windows=False)
 
 
 def _chart(chart: ReportChart, width: int) -> Iterator[str]:
     """The title, which says what the numbers are, and the chart."""
     along, upward = chart.labels
     by = f", by {along}" if chart.kind == "bars" else f" over {along}"
-    yield from wrap(printable(f"{chart.title} ({upward}{by if along else ''})"), width)
+    yield from _wrapped(f"{chart.title} ({upward}{by if along else ''})", width)
     yield from _bars(chart, width) if chart.kind == "bars" else _lines(chart, width)
 
 
@@ -81,10 +91,10 @@ def _bars(chart: ReportChart, width: int) -> Iterator[str]:
     parts = 2 if len(chart.series) > 1 else 1
     longest = (free - 2) // (parts + 1)  # for a name, or for a bar at least
     names = [_cut(at, longest) + (f": {_cut(name, longest)}" if parts > 1 else "") for at, name, _ in rows]
-    room = max(map(len, names))
+    room = max(map(cell_len, names))
     for name, value, (_, _, point) in zip(names, values, rows, strict=True):
         bar = "#" * round(max(1, min(LONGEST_BAR, free - room)) * abs(point.value) / most)
-        yield f"  {name:{room}}  {bar}{' ' if bar else ''}{value}"
+        yield f"  {set_cell_size(name, room)}  {bar}{' ' if bar else ''}{value}"
 
 
 def _in_order(chart: ReportChart) -> Iterator[tuple[str, str, ChartPoint]]:
@@ -98,7 +108,7 @@ def _in_order(chart: ReportChart) -> Iterator[tuple[str, str, ChartPoint]]:
 def _cut(name: str, most: int = LONGEST_NAME) -> str:
     most = max(4, min(LONGEST_NAME, most))
     name = printable(name)
-    return name if len(name) <= most else f"{name[: most - 3]}..."
+    return name if cell_len(name) <= most else f"{set_cell_size(name, most - 3)}..."
 
 
 def _value(point: ChartPoint) -> str:
@@ -115,10 +125,10 @@ def _lines(chart: ReportChart, width: int) -> Iterator[str]:
     ]
     free = width - max(len(extent) for _, _, extent in rows) - 6
     names = [_cut(name, free // 2) for name, _, _ in rows]
-    room = max(map(len, names))
+    room = max(map(cell_len, names))
     for name, (_, values, extent) in zip(names, rows, strict=True):
         line = "".join(_height(each, most) for each in _thinned(values, max(1, min(LONGEST_LINE, free - room))))
-        yield f"  {name:{room}} |{line}| {extent}"
+        yield f"  {set_cell_size(name, room)} |{line}| {extent}"
 
 
 def _thinned(values: Sequence[float], most: int) -> Iterator[float]:

@@ -21,6 +21,7 @@ from slurm_sns.model import Start
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState
+from slurm_sns.scheduler.measured_runs import MeasurementRecord
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.ports import Agents
 from slurm_sns.scheduler.snapshot.situation import Offer, Situation
@@ -66,11 +67,17 @@ def ungranted(jobs: Iterable[ObservedJob], states: Mapping[str, NodeState]) -> d
 class AgentLink:
     """Talks with the agents, learns from them, and keeps the profiles by which jobs are spread (`spreading`).
 
-    `agents` is None where there are none, `learner` where nothing is learnt.
+    `agents` is None where there are none, `learner` where nothing is learnt, `record` where no measurement is kept.
     """
 
-    def __init__(self, agents: Agents | None, learner: Learner | None, spreading: SpreadRules) -> None:
-        self._agents, self._learner = agents, learner
+    def __init__(
+        self,
+        agents: Agents | None,
+        learner: Learner | None,
+        spreading: SpreadRules,
+        record: MeasurementRecord | None = None,
+    ) -> None:
+        self._agents, self._learner, self._record = agents, learner, record
         self._told: list[tuple[RunId, tuple[str, ...]]] | None = None
         self.spreading = spreading
 
@@ -102,6 +109,8 @@ class AgentLink:
         if agents is None:
             return None
         self.show_active(agents, observation.jobs)
+        if self._record is not None:
+            self._record.add(agents.reports(), observation.jobs, now_s)
         if self._learner is None:
             agents.acknowledge([report.key for report in agents.reports()])
         else:

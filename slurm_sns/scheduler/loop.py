@@ -23,11 +23,15 @@ from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.agent_link import AgentLink
 from slurm_sns.scheduler.answers.view import DecisionRecord, View
 from slurm_sns.scheduler.dispatch.dispatcher import Dispatcher, Sign
+from slurm_sns.scheduler.dispatch.never_starting import NeverStarting
 from slurm_sns.scheduler.dispatch.to_slurm import free_marked
+from slurm_sns.scheduler.gate.leases import ByLimits, no_estimates
 from slurm_sns.scheduler.history import StoredTries
 from slurm_sns.scheduler.learning.learner import Learner, explored
+from slurm_sns.scheduler.measured_runs import MeasurementRecord
 from slurm_sns.scheduler.observation import Observation
-from slurm_sns.scheduler.ports import Ports
+from slurm_sns.scheduler.ports import NO_RESTARTS, Ports
+from slurm_sns.scheduler.restarts.restarter import NO_RESTARTS_YET, Restarter
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.situation import Carried, Explorations, Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
@@ -78,7 +82,8 @@ class Scheduler:
 
     Where there are agents, `sign` makes the token of a placement's grant; without it no job has a grant. `learner`
     learns the profiles of programs; None where nothing is learnt. `asked` gets the ids of the jobs that owners give to
-    Slurm. The policy's history is kept over a restart if `specification` has a form for it.
+    Slurm. The policy's history is kept over a restart if `specification` has a form for it. `by_limits` estimates a
+    job's start (gate.leases). `restarter` restarts suspended jobs; None where that is off.
     """
 
     def __init__(
@@ -93,15 +98,20 @@ class Scheduler:
         sign: Sign | None = None,
         learner: Learner | None = None,
         asked: set[int] | None = None,
+        by_limits: ByLimits = no_estimates,
+        restarter: Restarter | None = None,
     ) -> None:
         self._ports, self._settings, self._publish = ports, settings, publish
         self._asked = set[int]() if asked is None else asked
         self._tries = StoredTries(ports.history, ports.clock, ports.log, specification)
         self._policy = policy
+        self._restarter = restarter
         self._carried = Carried(history=self._tries.recalled)
-        self._agent_link = AgentLink(ports.agents, learner, spreading)
-        self._dispatcher = Dispatcher(ports, settings, self._tries, self._agent_link, sign)
+        record = None if ports.measurements is None else MeasurementRecord(ports.measurements, ports.log)
+        self._agent_link = AgentLink(ports.agents, learner, spreading, record)
+        self._dispatcher = Dispatcher(ports, settings, self._tries, self._agent_link, sign, by_limits=by_limits)
         self._decision_record = DecisionRecord(ports.decisions, ports.log, sends=settings.mode == "enforce")
+        self._never_starting = NeverStarting(ports)
         self._outage = Outage(ports.log, f"; trying again, at least every {LONGEST_RETRY_S:g} s")
         self._problems_logged: set[str] = set()
         self._cycles = 0
@@ -109,7 +119,9 @@ class Scheduler:
     @property
     def trouble(self) -> str:
         """What keeps the loop from planning or from writing the decision record now; empty when nothing does."""
-        troubles = (self._outage.now, self._tries.trouble, self._decision_record.trouble, self._agent_link.trouble)
+        restarts = "" if self._restarter is None else self._restarter.trouble
+        record, link = self._decision_record.trouble, self._agent_link.trouble
+        troubles = (self._outage.now, self._tries.trouble, record, link, restarts)
         return "; ".join(filter(None, troubles))
 
     def run(
@@ -164,20 +176,26 @@ class Scheduler:
         observed_s = ports.clock.now()  # afterwards: what lies ahead is the owner's (gate.job_status)
         states = self._agent_link.hear(observation, imported, observed_s)
         situation = self._read_situation(observation, states, observed_s)
+        if self._restarter is not None:
+            situation = self._restarter.begin(situation)
         self._log_new_problems(situation)
-        plan, notes = Plan(), dict[int, str]()
+        plan, notes, restarts = Plan(), dict[int, str](), NO_RESTARTS
         lost: Unreachable | None = None
         if disabled:
             self._free(observation, "disabled")
         else:
             self._dispatcher.renew_lapsed(situation)
-            notes = self._dispatcher.follow_up(situation)
+            if self._settings.mode == "enforce":
+                notes = self._never_starting.tell(situation)
+            notes |= self._dispatcher.follow_up(situation)
             plan = self._plan(situation, observed_s)
             self._tries.remember(plan.history)
             if self._settings.mode == "enforce":
                 plan, lost = self._dispatcher.commit(situation, plan, notes)
+                if self._restarter is not None and lost is None:
+                    restarts, lost = self._restarter.act(situation, plan, self._agent_link.spreading)
         self._tries.store()
-        self._decision_record.add(started_s, situation, plan, notes)
+        self._decision_record.add(started_s, situation, plan, notes, restarts)
         if lost is not None:
             raise lost
         if not disabled:
@@ -201,6 +219,7 @@ class Scheduler:
             imported,
             self._agent_link.learning,
             states,
+            NO_RESTARTS_YET if self._restarter is None else self._restarter.view,
         )
         self._publish(view)
         return view
@@ -230,7 +249,7 @@ class Scheduler:
 
         Where no capacity is withheld for a waiting job, its reason to wait says so, and why.
         """
-        plan = self._only_waiting(self._policy.plan(situation.snapshot), situation)
+        plan = self._sendable(self._policy.plan(situation.snapshot), situation)
         plan = _saying_what_explores(plan, situation.explorations)
         users = {job.id: job.user_id for job in (*situation.jobs.values(), *situation.tasks.values())}
         withholding = self._carried.withholding.after(plan, users, now_s, self._settings.withhold_limit_s)
@@ -242,13 +261,14 @@ class Scheduler:
         }
         return replace(plan, waiting={**plan.waiting, **more}) if more else plan
 
-    def _only_waiting(self, plan: Plan, situation: Situation) -> Plan:
-        """The plan without starts and releases of jobs that do not wait in the snapshot; each is logged as an error."""
+    def _sendable(self, plan: Plan, situation: Situation) -> Plan:
+        """The plan with nothing but starts and releases of jobs that wait; each other action is logged as an error."""
         waiting = {job.id for job in situation.snapshot.waiting}
-        wrong = [each for each in plan.actions if isinstance(each, Start | Release) and each.job_id not in waiting]
+        wrong = [each for each in plan.actions if not isinstance(each, Start | Release) or each.job_id not in waiting]
         for action in wrong:
+            why = "which does not wait" if isinstance(action, Start | Release) else "which is for simulations only"
             name = type(action).__name__
-            self._ports.log(f"error: the plan has a {name} of job {action.job_id}, which does not wait; not sent")
+            self._ports.log(f"error: the plan has a {name} of job {action.job_id}, {why}; not sent")
         return replace(plan, actions=tuple(each for each in plan.actions if each not in wrong)) if wrong else plan
 
     def stop(self) -> None:

@@ -102,6 +102,7 @@ class ObservedJob:
         time_min_s: the shortest time limit that it accepts (--time-min).
         start_s: when it started; for a waiting job, when Slurm plans to start it.
         suspended_s: when it was last suspended or resumed.
+        ran_s: how long it has run, without the times in which it was suspended.
         may_restart: Slurm's Requeue flag.
         ways, bandwidth_gbps: the cache ways and the bandwidth that it asks for on each node, as gres.
         has_other_gres: whether it asks for any other gres, or for gres that cannot be read.
@@ -119,6 +120,8 @@ class ObservedJob:
         occupies: the cores and the memory that it takes in all, by Slurm's record, while it has nodes or waits with a
             node list.
         unreadable: which part of the record cannot be read; what the job occupies is counted all the same.
+        mail_to: whom Slurm mails when the job fails, as its owner wrote it; empty if nobody, or if it is not a waiting
+            job of ours.
     """
 
     id: int
@@ -157,6 +160,7 @@ class ObservedJob:
     start_s: int = 0
     end_s: int = 0
     suspended_s: int = 0
+    ran_s: int = 0
     may_restart: bool = False
     ways: int = 0
     bandwidth_gbps: int = 0
@@ -177,6 +181,7 @@ class ObservedJob:
     is_countable: bool = True
     occupies: Resources = NOTHING
     unreadable: str = ""
+    mail_to: str = ""
     record: Record | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -266,6 +271,31 @@ class ObservedReservation:
     unreadable: str = ""
 
 
+#: What stands for a list that a partition does not have: everybody may use it.
+ALL: Names = frozenset({"ALL"})
+
+
+class PartitionAccess(NamedTuple):
+    """Who may use a partition: AllowGroups, AllowAccounts, DenyAccounts, AllowQos, DenyQos."""
+
+    groups: Names = ALL
+    accounts: Names = ALL
+    accounts_denied: Names = ALL
+    qos: Names = ALL
+    qos_denied: Names = ALL
+
+    def admits(self, account: str, qos: str) -> bool:
+        """Whether jobs of this account and QOS may run there. Slurm heeds no Deny list beside an Allow list."""
+        return _admits(self.accounts, self.accounts_denied, account) and _admits(self.qos, self.qos_denied, qos)
+
+
+def _admits(allowed: Names, denied: Names, name: str) -> bool:
+    return name not in denied if allowed == ALL else name in allowed
+
+
+FOR_ALL = PartitionAccess()
+
+
 @dataclass(frozen=True, slots=True)
 class ObservedPartition:
     """A Slurm partition and the limits that it sets for a job (None: no limit). `tier` is its PriorityTier.
@@ -281,6 +311,7 @@ class ObservedPartition:
     nodes_max: int | None = None
     walltime_s: int | None = None
     preempt_mode: str = ""
+    access: PartitionAccess = FOR_ALL
 
     @property
     def starts_jobs(self) -> bool:
@@ -348,6 +379,8 @@ class Observation:
         fills_sockets: a job's cores lie on one socket after the other (CR_CORE_DEFAULT_DIST_BLOCK), not on all in turn.
         database_queue: the messages that slurmctld keeps for slurmdbd.
         topology: how the nodes are connected.
+        requeue_s: how long a requeue takes at most until the job may start again: KillWait and requeue_delay.
+        mail_program: the program by which Slurm sends mail (MailProg); empty if it has none.
     """
 
     jobs: tuple[ObservedJob, ...]
@@ -366,6 +399,8 @@ class Observation:
     fills_sockets: bool = False
     database_queue: DatabaseQueue = EMPTY_QUEUE
     topology: Topology = FLAT
+    requeue_s: float = 0.0
+    mail_program: str = ""
 
     @property
     def unreadable(self) -> dict[str, str]:

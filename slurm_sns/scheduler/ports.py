@@ -1,13 +1,14 @@
-"""What the loop needs from outside: nine small protocols. Edge packages implement them, tests pass fakes.
+"""What the loop needs from outside: ten small protocols. Edge packages implement them, tests pass fakes.
 
 And what the store keeps for the scheduler over a restart beside the jobs' own records: tries of placements, the
-policy's history, decisions. All of it may be lost: that costs time, never correctness.
+policy's history, decisions, measurements of runs. All of it may be lost: that costs time, never correctness.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from slurm_sns.estimates.past_runs import PastRun
 from slurm_sns.log import Log
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.base import Explanation
@@ -15,7 +16,7 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.gate.orders import Answer, Order
 from slurm_sns.scheduler.observation import Observation
-from slurm_sns.wire.values import ActiveRuns, Change, NodeState, ReportKey, RunReport
+from slurm_sns.wire.values import ActiveRuns, Change, NodeState, ReportKey, RunId, RunReport
 
 
 class PolicyHistory(NamedTuple):
@@ -28,13 +29,13 @@ class PolicyHistory(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One line of the decision record: `action` is "start" (on `nodes`) or "note".
+    """One line of the decision record: `action` is "start" (on `nodes`), "note", "restart" or "proposal" of a restart.
 
     `chosen` and `matched` are those of the cycle: the heuristic whose schedule was dispatched, and how many jobs each
     heuristic matched. For a start, `scale` and `demand` are those of the alternative that was taken (`demand` by
     resource, on each node), and `considered` says how a spreadable job's alternatives came about
-    (policies.base.Explanation, as JSON values). A note that came several times in a row is one line, the last
-    one; `times` counts them.
+    (policies.base.Explanation, as JSON values). For a restart it has the terms. A note that came several times in a
+    row is one line, the last one; `times` counts them.
     """
 
     job_id: int
@@ -51,6 +52,50 @@ class Decision:
     demand: Mapping[str, int] = field(default_factory=dict)
     considered: Mapping[str, Any] | None = None
     times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """What an agent has measured of a run on its node; None is unknown. The run ended there at `ended_s`.
+
+    `least_ways` and `most_ways` are those that it had, 0 where the cache is not partitioned. `ipc` and `bandwidth_gbps`
+    are averages over `seconds`, `ipc_alone` over the `alone_s` of these in which no other run was on the node.
+    `user_id` is None for an unknown owner.
+    """
+
+    run: RunId
+    node: str
+    user_id: int | None
+    ended_s: float
+    least_ways: int
+    most_ways: int
+    seconds: float
+    ipc: float | None = None
+    bandwidth_gbps: float | None = None
+    alone_s: float = 0.0
+    ipc_alone: float | None = None
+
+    @property
+    def ipc_beside(self) -> float | None:
+        """Its IPC while other runs were on the node; None if they never were, or if it is not known."""
+        beside_s = self.seconds - self.alone_s
+        if self.ipc is None or beside_s <= 0:
+            return None
+        ipc = (self.ipc * self.seconds - (self.ipc_alone or 0.0) * self.alone_s) / beside_s
+        return ipc if ipc > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class RestartNote:
+    """A restart of a suspended job, or a proposal of one: why, on what terms, and on which nodes there was a place."""
+
+    why: str
+    terms: Explanation
+    nodes: tuple[str, ...]
+    is_proposal: bool
+
+
+NO_RESTARTS: Mapping[int, RestartNote] = {}
 
 
 class State(Protocol):
@@ -138,8 +183,9 @@ class Decisions(Protocol):
         explanations: Mapping[int, Explanation],
         tasks: Mapping[int, tuple[int, int]],
         repeated: frozenset[int] = frozenset(),
+        restarts: Mapping[int, RestartNote] = NO_RESTARTS,
     ) -> None:
-        """Store one cycle that changed something: its plan, and notes on other jobs (taken back, freed).
+        """Store one cycle that changed something: its plan, notes on other jobs (taken back, freed), and restarts.
 
         Everything is by job id: `owners` gives the user id, `explanations` how a spreadable job's alternatives came
         about, `tasks` the array id and the task number of an array's task. The jobs `repeated` were placed in vain once
@@ -161,6 +207,66 @@ class Decisions(Protocol):
 
     def cycles_between(self, from_s: float, to_s: float) -> list[int]:
         """The recorded cycles of that time whose snapshots are kept, oldest first; `to_s` is not part of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedStart:
+    """A job that has started, and its first estimate: what the look aheads said, and the range that was told.
+
+    The moments `started_s`, `made_s` and `burst_s` (the first estimate of its burst) are Unix seconds, all others waits
+    from `made_s` on, in seconds.
+    """
+
+    job_id: int
+    started_s: float
+    made_s: float
+    owner: int
+    burst_s: float
+    raw_low_s: float
+    raw_high_s: float
+    low_s: float
+    middle_s: float
+    high_s: float
+
+
+class EstimateStore(Protocol):
+    """What estimates are learnt from. It may be lost: then they are wide ranges until there is a new past."""
+
+    def load(self) -> tuple[Sequence[PastRun], Sequence[EstimatedStart]]:
+        """What is kept, oldest first.
+
+        Raises:
+            Unreachable: it cannot be read.
+        """
+        ...
+
+    def save(self, runs: Sequence[PastRun], starts: Sequence[EstimatedStart]) -> None:
+        """Add these, and forget the oldest where there are too many.
+
+        Raises:
+            Unreachable: nothing was written.
+        """
+        ...
+
+
+class Measurements(Protocol):
+    """What agents have measured of runs that have ended, kept as long as decisions."""
+
+    def record(self, runs: Sequence[MeasuredRun], now_s: float) -> None:
+        """Store these, in the place of what was stored of the same runs on the same nodes.
+
+        Raises:
+            Unreachable: nothing was written.
+        """
+        ...
+
+    def of_jobs(self, job_ids: Collection[int]) -> list[MeasuredRun]:
+        """What is stored of all runs of these jobs.
+
+        Raises:
+            Unreachable: it cannot be read.
+        """
         ...
 
 
@@ -212,8 +318,32 @@ class Agents(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Mail:
+    """A mail as Slurm sends it: `program` is its MailProg, which gets subject, address and environment variables.
+
+    `to` and `subject` have nothing in them that a mail program could take for an option or a command.
+    """
+
+    program: str
+    to: str
+    subject: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+class Mailer(Protocol):
+    """Sends mail."""
+
+    def send(self, mail: Mail) -> None:
+        """Have this mail sent, and return at once; it is dropped where too many wait."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything outside the loop that it uses; `agents` is None on a site without any."""
+    """Everything outside the loop that it uses; `agents` is None on a site without any, `mailer` if none is sent.
+
+    `measurements` is None where nothing is kept of what agents measure.
+    """
 
     state: State
     executor: Executor
@@ -225,3 +355,5 @@ class Ports:
     clock: Clock
     log: Log
     agents: Agents | None = None
+    measurements: Measurements | None = None
+    mailer: Mailer | None = None

@@ -16,6 +16,8 @@ class Settings:
     node that is not named has no limit, and without any name no CLOSIDs are counted. `frequency_factors` are those by
     which programs are shown as scaling, compact or neutral. `queue_order` is "slurm", "fair-now", or None: the first
     where Slurm computes priorities. `heeds_weight`: nodes of lower Weight are taken first.
+    `pools` are the groups of managed partitions that are alike for users: a job that has waited for `queued_check_s` in
+    some of a group may start in all of it (0: never). `restarts`: suspended jobs are restarted elsewhere.
     `never_across` are the switches that no job on several nodes is laid across.
     """
 
@@ -36,6 +38,9 @@ class Settings:
     queue_order: str | None
     heeds_weight: bool
     never_across: frozenset[str]
+    pools: tuple[tuple[str, ...], ...]
+    queued_check_s: float
+    restarts: bool
 
     def is_by_priority(self, *, has_priorities: bool) -> bool:
         """Whether the queue is in the order of Slurm's priorities, on a Slurm that computes some or none."""

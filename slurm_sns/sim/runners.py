@@ -13,6 +13,7 @@ from slurm_sns.errors import BadInput
 from slurm_sns.policies.baselines.parameters import BatchParameters, EasyParameters, SlurmParameters
 from slurm_sns.policies.combined.batch import placing
 from slurm_sns.policies.dfrs.policy import Dfrs
+from slurm_sns.policies.matching.parameters import UNTIL_START, WHOLE_WAIT
 from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.rules import Rules
@@ -409,9 +410,15 @@ def _result(
 
 def _settings(asked: SimulationRequest, rules: Rules | None = None) -> dict[str, Any]:
     """The entries of a summary that say how the policy runs."""
-    names = () if rules is None else ("queue_depth", "reservations", "portfolio", "ties", "withhold_up_to_s")
-    order = {} if rules is None else {"alternatives_order": rules.order}
-    return {"interval_s": asked.interval_s, **{name: getattr(rules, name) for name in names}, **order}
+    if rules is None:
+        return {"interval_s": asked.interval_s}
+    names = ("queue_depth", "reservations", "portfolio", "ties", "withhold_up_to_s")
+    return {
+        "interval_s": asked.interval_s,
+        **{name: getattr(rules, name) for name in names},
+        "withhold": UNTIL_START if rules.until_start else WHOLE_WAIT,
+        "alternatives_order": rules.order,
+    }
 
 
 def _spreading_summary(trace: ProgramTrace, run: TraceRun, spreading: SpreadingRequest) -> dict[str, Any]:

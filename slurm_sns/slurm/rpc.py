@@ -1,7 +1,7 @@
 """What is sent to slurmctld: an order of the gate is one RPC, through pyslurm or by `scontrol update`.
 
 pyslurm is ten times faster than a process, but it sends no empty text, so it cannot clear a field, and it cannot name
-one task of an array. Such orders go through scontrol. A suspend, a resume and a requeue are an RPC each.
+one task of an array. Such orders go through scontrol.
 
 Seen with Slurm 26.05 and pyslurm 25.11:
 
@@ -19,8 +19,7 @@ from typing import Any, assert_never
 
 from slurm_sns import task_ids
 from slurm_sns.errors import Refused
-from slurm_sns.model import Requeue, Resume, SetShare, Suspend
-from slurm_sns.scheduler.gate.orders import NO_SHARES, GateOrder, Order, OrderKind
+from slurm_sns.scheduler.gate.orders import GateOrder, Order, OrderKind, RequeueOrder
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.api import answers, pyslurm, run
@@ -41,14 +40,8 @@ def carry_out(order: Order) -> None:
     match order:
         case GateOrder():
             send(order)
-        case Suspend():
-            _suspend(order)
-        case Resume():
-            _resume(order)
-        case Requeue():
-            _requeue(order)
-        case SetShare():
-            raise Refused(NO_SHARES)
+        case RequeueOrder():
+            _requeue(order.job_id)
         case _:
             assert_never(order)
 
@@ -130,6 +123,7 @@ def _fields(order: GateOrder) -> dict[str, Any]:
         "memory_per_node": memory.mb if memory is not None and not memory.is_by_cpu else None,
         "site_factor": _as_text(order.site_factor),
         "extra": order.extra,
+        "partitions": None if order.partitions is None else list(order.partitions),
     }
 
 
@@ -147,6 +141,7 @@ def _words(order: GateOrder) -> list[str]:
         "MinMemoryNode": memory.mb if memory is not None and not memory.is_by_cpu else None,
         "SiteFactor": order.site_factor,
         "Extra": order.extra,
+        "Partition": None if order.partitions is None else ",".join(order.partitions),
     }
     return [f"{name}={value}" for name, value in values.items() if value is not None]
 
@@ -168,45 +163,17 @@ def _load(job_id: int) -> ObservedJob:
     return translate.job(record)
 
 
-def _suspend(order: Suspend) -> None:
-    """Stop the job's processes. Its cores become free for other jobs, its memory and gres do not."""
-    if order.to_storage:
-        raise Refused("nothing here writes a job's memory to storage")
-    with answers():
-        pyslurm().Job(order.job_id).suspend()
+def _requeue(job_id: int) -> None:
+    """Requeue the job as it is. Slurm then lets it wait for `requeue_delay`; in that time it is gated anew.
 
-
-def _resume(order: Resume) -> None:
-    """Let a suspended job go on running on its nodes, which alone can be done."""
-    if order.cpu_share != 1:
-        raise Refused(NO_SHARES)
-    if order.nodes and set(order.nodes) != set(_load(order.job_id).allocated):
-        raise Refused("a running job cannot be moved")
-    with answers():
-        pyslurm().Job(order.job_id).unsuspend()
-
-
-def _requeue(order: Requeue) -> None:
-    """End a job and let it wait again, in another partition if the order names one.
-
-    Slurm itself gates a requeued job for `requeue_delay`; in that time it is gated anew. Its partition can be changed
-    only after the requeue. The same update clears our nodes and gres, which may not exist in the other partition. If it
-    fails, the job waits in its own pool. A job that `scontrol suspend` has suspended has priority 0 and is resumed
-    first: requeued as it is, it would wait with an administrator's hold (seen). One that preemption has suspended keeps
-    its priority and is requeued as it is: resumed, it would run beside the job that has its cores (seen).
+    A job that preemption has suspended keeps its priority. Resumed before, it would run beside the job that has its
+    cores (seen). One that a person has suspended has priority 0, and would wait with an administrator's hold (seen).
 
     Raises:
-        Refused: it may not restart, or has been requeued and stays in its own pool.
+        Refused: preemption does not have it suspended now, or it may not restart.
     """
-    now = _load(order.job_id)
+    now = _load(job_id)
+    if now.state is not JobState.SUSPENDED or now.priority == 0:
+        raise Refused("it is no longer suspended by preemption")
     with answers():
-        if now.state is JobState.SUSPENDED and now.priority == 0:
-            pyslurm().Job(order.job_id).unsuspend()
-        pyslurm().Job(order.job_id).requeue()
-    if not order.pool:
-        return
-    name = now.label if now.task is not None else str(now.id)
-    try:
-        run("scontrol", "update", f"JobId={name}", f"Partition={order.pool}", "ReqNodeList=", "TresPerNode=")
-    except Refused as refusal:
-        raise Refused(f"requeued, but in its own pool: {refusal}") from None
+        pyslurm().Job(job_id).requeue()

@@ -246,6 +246,25 @@ def _task_id(shown: Fields) -> int | None:
     return amount(tasks) if tasks.isdecimal() else None
 
 
+def _seconds(key: str) -> Callable[[Fields], int | None]:
+    """The number of `30 sec`; None if there is none."""
+
+    def read(shown: Fields) -> int | None:
+        number = shown.get(key, "").partition(" ")[0]
+        return amount(number) if number.isdecimal() else None
+
+    return read
+
+
+def _run_s(shown: Fields) -> int | None:
+    """The seconds of RunTime, in which suspensions do not count."""
+    value = _text("RunTime")(shown)
+    try:
+        return None if value is None else int(duration_s(value))
+    except BadInput as problem:
+        raise ValueError(str(problem)) from None
+
+
 def _tasks_at_a_time(shown: Fields) -> int | None:
     tasks = shown.get("ArrayTaskThrottle") or shown.get("ArrayTaskId", "").partition("%")[2]
     return amount(tasks) or None if tasks else None
@@ -338,6 +357,7 @@ class JobText(_TextRecord):
         "start_time": _time("StartTime"),
         "end_time": _time("EndTime"),
         "suspend_time": _time("SuspendTime"),
+        "run_time": _run_s,
         "deadline": _time("Deadline"),
         "time_limit": lambda shown: None if (limit := _minutes("TimeLimit")(shown)) == "UNLIMITED" else limit,
         "time_limit_min": _minutes("TimeMin"),
@@ -370,6 +390,8 @@ class JobText(_TextRecord):
         "required_switches": _text("Switches"),
         "licenses": _words("Licenses"),
         "burst_buffer": _text("BurstBuffer"),
+        "mail_types": _words("MailType"),
+        "mail_user": _words("MailUser"),
         "gres_per_node": _gres("TresPerNode"),
         "gres": _any_gres,
         "tasks_per_board": _part("NtasksPerN:B:S:C", 1),
@@ -440,6 +462,11 @@ class PartitionText(_TextRecord):
         "max_nodes": _number("MaxNodes"),
         "max_time": _minutes("MaxTime"),
         "preempt_mode": _text("PreemptMode"),
+        "allowed_groups": _words("AllowGroups"),
+        "allowed_accounts": _words("AllowAccounts"),
+        "denied_accounts": _words("DenyAccounts"),
+        "allowed_qos": _words("AllowQos"),
+        "denied_qos": _words("DenyQos"),
         "is_default": _is("Default", "YES"),
         "oversubscribe": lambda shown: (
             "EXCLUSIVE" if _is("Exclusive", "NODE")(shown) else shown.get("OverSubscribe", "")
@@ -473,6 +500,7 @@ class ConfigText(_TextRecord):
         "slurm_user_name": lambda shown: shown.get("SlurmUser", "").partition("(")[0],
         "scheduler_parameters": _words("SchedulerParameters"),
         "select_type_parameters": _words("SelectTypeParameters"),
+        "kill_wait_time": _seconds("KillWait"),
         "preempt_type": _text("PreemptType"),
         "preempt_mode": _text("PreemptMode"),
         "priority_type": _text("PriorityType"),
@@ -481,6 +509,7 @@ class ConfigText(_TextRecord):
         "priority_weight_qos": _weight("PriorityWeightQOS"),
         "priority_weight_tres": _weights_of_tres,
         "topology_plugin": _text("TopologyPlugin"),
+        "mail_program": _text("MailProg"),
         "accounting_storage_type": _text("AccountingStorageType"),
         "default_memory_per_cpu": _number("DefMemPerCPU", zero_is_nothing=True),
         "private_data": _words("PrivateData"),

@@ -52,7 +52,8 @@ class Site:
     the default one. `keeps_accounts` is True with accounting in slurmdbd. `federation` is the name of the cluster's
     federation, empty for none; `priority_weights` is the sum of all PriorityWeight options. `priority_type` and
     `site_factor_plugin` are PriorityType and PrioritySiteFactorPlugin, empty if unset. `admin_comments` are the
-    AdminComment texts of the jobs that wait or run.
+    AdminComment texts of the jobs that wait or run. `min_job_age_s` is MinJobAge, and `requeues_jobs` is
+    JobRequeue.
     """
 
     version: str
@@ -75,6 +76,8 @@ class Site:
     federation: str = ""
     admin_comments: tuple[str, ...] = ()
     topology: Topology = FLAT
+    min_job_age_s: int = 300
+    requeues_jobs: bool = True
 
     @property
     def has_priorities(self) -> bool:
@@ -143,6 +146,8 @@ def read_site() -> Site:
         priority_weights=sum_of_weights(running),
         federation=federation_of(run("scontrol", "show", "federation")),
         topology=topology(configuration_path().parent, running.topology_plugin or ""),
+        min_job_age_s=_number(running.min_job_age) or 0,
+        requeues_jobs=bool(running.job_requeue),
         admin_comments=tuple(
             job.admin_comment for job in jobs if job.admin_comment and job.state is not JobState.ENDED
         ),
@@ -246,6 +251,21 @@ def backfill(scheduler_parameters: Any) -> Backfill:
 def has_priorities(running: Any) -> bool:
     """Whether slurmctld computes priorities of jobs: priority/multifactor with any weight."""
     return running.priority_type == "priority/multifactor" and sum_of_weights(running) > 0
+
+
+#: Slurm's own values of KillWait and requeue_delay (cred_expire), in seconds.
+KILL_WAIT_S, REQUEUE_DELAY_S = 30.0, 120.0
+
+
+def requeue_s(kill_wait: Any, scheduler_parameters: Any) -> float:
+    """How long a requeue takes at most until the job may start again: KillWait, then requeue_delay."""
+    delays = [
+        number
+        for name, _, number in (word.partition("=") for word in words(scheduler_parameters))
+        if name == "requeue_delay"
+    ]
+    delay_s = float(delays[-1]) if delays and delays[-1].isdecimal() else REQUEUE_DELAY_S
+    return delay_s + (float(kill_wait) if isinstance(kill_wait, int) else KILL_WAIT_S)
 
 
 def has_boost(priority_type: str | None, site_factor_plugin: str | None, scheduler_parameters: Any) -> bool:

@@ -13,7 +13,7 @@ from slurm_sns.scheduler.observation import EMPTY_QUEUE, DatabaseQueue, Observat
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import AccountingDatabase, AccountingValues
 from slurm_sns.slurm.api import answers, configuration_path, pyslurm
-from slurm_sns.slurm.site import backfill, fills_sockets, has_boost, has_extra, has_priorities
+from slurm_sns.slurm.site import backfill, fills_sockets, has_boost, has_extra, has_priorities, requeue_s
 from slurm_sns.topology import topology
 
 
@@ -76,7 +76,9 @@ def observation(read: Records, numbers: AccountingValues, directory: Path) -> Ob
         ),
         has_extra=has_extra(configured.scheduler_parameters),
         fills_sockets=fills_sockets(configured.select_type_parameters),
+        requeue_s=requeue_s(configured.kill_wait_time, configured.scheduler_parameters),
         topology=topology(directory, configured.topology_plugin or ""),
+        mail_program=configured.mail_program or "",
     )
 
 

@@ -16,12 +16,14 @@ from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import NOTHING, Resources
 from slurm_sns.node_lists import NodeLists
 from slurm_sns.scheduler.observation import (
+    ALL,
     UNREADABLE,
     JobState,
     ObservedJob,
     ObservedNode,
     ObservedPartition,
     ObservedReservation,
+    PartitionAccess,
 )
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Record
@@ -62,6 +64,8 @@ MOST_MEMORY_MB = 1 << 32
 #: Of a job on all its nodes.
 MOST_JOB_MEMORY_MB = 1 << 40
 MOST_GRES = 1 << 24
+#: A hundred thousand years.
+MOST_RUN_S = 1 << 42
 
 
 #: pyslurm's word for the largest number of a width, which Slurm may use for "no limit". Owners can write such numbers:
@@ -210,6 +214,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         start_s=record.start_time or 0,
         end_s=record.end_time or 0,
         suspended_s=record.suspend_time or 0,
+        ran_s=_ran_s(record.run_time),
         may_restart=bool(record.is_requeueable),
         ways=_gres(gres, WAYS),
         bandwidth_gbps=_gres(gres, BANDWIDTH),
@@ -230,7 +235,16 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         is_alone=record.resource_sharing == "NO",
         is_countable=not (gres or asks_for or constraint),
         occupies=_occupies(record) if state.occupies_nodes or required else NOTHING,
+        mail_to=_mail_to(record) if is_ours and state is JobState.PENDING else "",
     )
+
+
+def _mail_to(record: Any) -> str:
+    """Whom Slurm mails when the job fails: where the owner named nobody, it shows the owner, with MailDomain if set.
+
+    `--mail-type=ALL` contains FAIL. pyslurm does not show INVALID_DEPEND. It cuts the addresses at commas.
+    """
+    return ",".join(record.mail_user or ()) if "FAIL" in (record.mail_types or ()) else ""
 
 
 def _plain_fields(record: Any, state: JobState, admin_comment: str) -> dict[str, Any]:
@@ -282,6 +296,11 @@ def _priority(shown: Any) -> int:
     """
     priority: int = 1 if shown is None else _u32(shown)
     return priority
+
+
+def _ran_s(shown: Any) -> int:
+    """How long the job has run; 0 where Slurm does not say."""
+    return _clamped(shown, MOST_RUN_S) if isinstance(shown, int) else 0
 
 
 def _clamped(amount: int, most: int) -> int:
@@ -366,9 +385,15 @@ def partition(record: Any) -> ObservedPartition | None:
             nodes_max=record.max_nodes if isinstance(record.max_nodes, int) else None,
             walltime_s=record.max_time * 60 if isinstance(record.max_time, int) else None,
             preempt_mode=record.preempt_mode or "",
+            access=PartitionAccess(*(frozenset(names or ALL) for names in _access(record))),
         )
     except Exception:  # noqa: BLE001 - one bad record costs that record only: its limits are Slurm's to know
         return None
+
+
+def _access(record: Any) -> tuple[Any, ...]:
+    lists = record.allowed_groups, record.allowed_accounts, record.denied_accounts
+    return *lists, record.allowed_qos, record.denied_qos
 
 
 def _job_state(text: str) -> JobState:

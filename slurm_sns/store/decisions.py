@@ -18,7 +18,7 @@ from slurm_sns.errors import SnsError
 from slurm_sns.model import Plan, Snapshot, Start
 from slurm_sns.policies.base import Explanation, HistoryFormat
 from slurm_sns.scheduler.history import history_of, text_of
-from slurm_sns.scheduler.ports import Decision
+from slurm_sns.scheduler.ports import NO_RESTARTS, Decision, RestartNote
 from slurm_sns.store.database import replace_rows, transaction
 from slurm_sns.store.schema import array_tasks, cycles, decisions
 
@@ -58,6 +58,7 @@ class StoredDecisions:
         explanations: Mapping[int, Explanation],
         tasks: Mapping[int, tuple[int, int]],
         repeated: frozenset[int] = frozenset(),
+        restarts: Mapping[int, RestartNote] = NO_RESTARTS,
     ) -> None:
         """Store one cycle in one transaction. The port (scheduler.ports) explains the arguments."""
         cycle = {
@@ -75,6 +76,7 @@ class StoredDecisions:
                 if _count_again(connection, job_id, owners.get(job_id, UNKNOWN_USER), text, at_s)
             }
             done += [_note_row(job_id, text) for job_id, text in notes.items() if job_id not in counted]
+            done += [_restart_row(job_id, each) for job_id, each in restarts.items()]
             if not done:
                 return
             key = connection.execute(insert(cycles), cycle).inserted_primary_key
@@ -172,7 +174,7 @@ def _count_again(connection: Connection, job_id: int, user_id: int, text: str, a
         return False
     note, cycle_id = found
     connection.execute(update(cycles).where(cycles.c.id == cycle_id).values(at_s=at_s))
-    failed = of_job & (decisions.c.id > note)
+    failed = of_job & (decisions.c.id > note) & (decisions.c.action == "start")
     cycles_of_failed = connection.execute(select(decisions.c.cycle_id).where(failed)).scalars().all()
     connection.execute(delete(decisions).where(failed))
     has_decisions = select(decisions.c.id).where(decisions.c.cycle_id == cycles.c.id).exists()
@@ -199,6 +201,15 @@ def _start_row(start: Start, explanation: Explanation | None) -> dict[str, Any]:
 def _note_row(job_id: int, text: str) -> dict[str, Any]:
     empty = {"nodes": "", "scale": 1, "exclusive": False, "demand": "{}", "considered": None}
     return {"job_id": job_id, "action": "note", "reason": text, **empty}
+
+
+def _restart_row(job_id: int, note: RestartNote) -> dict[str, Any]:
+    return {
+        **_note_row(job_id, note.why),
+        "action": "proposal" if note.is_proposal else "restart",
+        "nodes": ",".join(note.nodes),
+        "considered": json.dumps(note.terms.as_json()),
+    }
 
 
 class _History(NamedTuple):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Engine, distinct, func, select
 
 from slurm_sns.errors import SnsError
+from slurm_sns.scheduler.restarts.words import CHOSEN, COMPLETES, LOST
 from slurm_sns.store.database import transaction
 from slurm_sns.store.decisions import UNREADABLE, unpack
 from slurm_sns.store.schema import array_tasks, cycles, decisions
@@ -29,8 +30,28 @@ class RecordedStart(NamedTuple):
         return label(self.job_id)
 
 
+class RecordedRestart(NamedTuple):
+    """A restart of a suspended job, or a proposal of one, by its terms when it was decided.
+
+    In `stays_s` the job would have completed where it was, in `restarts_s` elsewhere; the work lost is in core-seconds.
+    """
+
+    job_id: int
+    user_id: int
+    at_s: float
+    is_proposal: bool
+    stays_s: float
+    restarts_s: float
+    lost_core_s: float
+
+    @property
+    def label(self) -> str:
+        """What Slurm calls the job."""
+        return label(self.job_id)
+
+
 class RecordedPlans:
-    """What the decision record says of planned starts.
+    """What the decision record says of planned starts and of restarts.
 
     Raises:
         Unreachable: from each method, if the database does not answer.
@@ -50,6 +71,29 @@ class RecordedPlans:
                 parts = tuple(filter(None, nodes.split(",")))
                 cores = int(json.loads(demand).get("cores", 0)) * len(parts)
                 yield RecordedStart(tasks.get(job_id, job_id), at_s, tuple(dict.fromkeys(parts)), chosen, cores)
+
+    def restarts(self) -> list[RecordedRestart]:
+        """All restarts and proposals, oldest first."""
+        tasks = self._tasks
+        of_restarts = select(decisions).where(decisions.c.action.in_(("restart", "proposal"))).order_by(decisions.c.id)
+        with transaction(self._engine, UNREADABLE) as connection:
+            rows = connection.execute(of_restarts).mappings().all()
+        found: list[RecordedRestart] = []
+        for row in rows:
+            stays, *others = json.loads(row["considered"])["considered"]
+            chosen = next((each["figures"] for each in others if each["outcome"] == CHOSEN), stays["figures"])
+            found.append(
+                RecordedRestart(
+                    tasks.get(row["job_id"], row["job_id"]),
+                    row["user_id"],
+                    row["at_s"],
+                    row["action"] == "proposal",
+                    stays["figures"][COMPLETES],
+                    chosen[COMPLETES],
+                    chosen[LOST],
+                )
+            )
+        return found
 
     def count_cycles(self) -> int:
         """How many cycles planned a start that is recorded."""

@@ -4,7 +4,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Integer, LargeBinary,
 from sqlalchemy.dialects.mysql import LONGTEXT
 
 #: The version of the tables. Before the first release a database of another version is refused, not upgraded.
-VERSION = 2
+VERSION = 3
 
 metadata = MetaData()
 
@@ -68,6 +68,24 @@ array_tasks = Table(
     Column("at_s", Float(53), nullable=False, index=True),
 )
 
+#: What an agent has measured of a run on its node; see scheduler.measured_runs. Without a user only admins see it.
+measured_runs = Table(
+    "measured_runs",
+    metadata,
+    Column("job_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("restarts", BigInteger, primary_key=True, autoincrement=False),
+    Column("node", String(255), primary_key=True),
+    Column("user_id", BigInteger, nullable=True),
+    Column("ended_s", Float(53), nullable=False, index=True),
+    Column("least_ways", Integer, nullable=False),
+    Column("most_ways", Integer, nullable=False),
+    Column("seconds", Float(53), nullable=False),
+    Column("ipc", Float(53), nullable=True),
+    Column("bandwidth_gbps", Float(53), nullable=True),
+    Column("alone_s", Float(53), nullable=False),
+    Column("ipc_alone", Float(53), nullable=True),
+)
+
 #: The profiles of programs: one row for each program, and one for each of its runs (processes, scale).
 profiled_programs = Table(
     "profiled_programs",
@@ -123,4 +141,31 @@ run_reports = Table(
     Column("restarts", Integer, primary_key=True, autoincrement=False),
     Column("node", String(255), primary_key=True),
     Column("content", _LONG_TEXT, nullable=False),
+)
+
+#: The jobs that have ended lately, for expected run times; see estimates.past_runs.
+past_runs = Table(
+    "past_runs",
+    metadata,
+    Column("job_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("ended_s", Float(53), nullable=False, index=True),
+    Column("owner", BigInteger, nullable=False),
+    Column("program", String(64), nullable=False),
+    Column("share", Float(53), nullable=False),
+)
+
+#: The jobs that have started lately, with the estimate that was told first; see scheduler.start_estimates.
+estimated_starts = Table(
+    "estimated_starts",
+    metadata,
+    Column("job_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("started_s", Float(53), nullable=False, index=True),
+    Column("made_s", Float(53), nullable=False),
+    Column("owner", BigInteger, nullable=False),
+    Column("burst_s", Float(53), nullable=False),
+    Column("raw_low_s", Float(53), nullable=False),
+    Column("raw_high_s", Float(53), nullable=False),
+    Column("low_s", Float(53), nullable=False),
+    Column("middle_s", Float(53), nullable=False),
+    Column("high_s", Float(53), nullable=False),
 )

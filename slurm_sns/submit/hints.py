@@ -1,9 +1,10 @@
 """Hints: what a user tells us about a job, by the SPANK options --sns-... or by `--comment sns:alpha=0.9,program=mg`.
 
 A comment holds hints exactly when it begins with `sns:`. Its entries are separated by commas. Each is `key=value`, or
-the key alone for a flag (`exclusive`, `reprofile`, `restartable`: the key alone or `=yes` means yes, `=no` means no).
-`sns:off` stands alone. Nothing is trimmed, and a key may appear only once. For the same hint the option wins over the
-comment, but `off` in the comment (no management at all) always holds.
+the key alone for a flag (`exclusive`, `reprofile`, `restartable`: the key alone or `=yes` means yes, `=no` means no;
+`restartable=600` means yes, with a checkpoint every 600 s). `sns:off` stands alone. Nothing is trimmed, and a key may
+appear only once. For the same hint the option wins over the comment, but `off` in the comment (no management at all)
+always holds.
 
 A comment with hints that is longer than `MOST_BYTES` is refused before anything in it is read: the submit filter runs
 with slurmctld's locks held, and before Slurm checks its own limit on the length of a comment.
@@ -23,7 +24,8 @@ from slurm_sns.submit.messages import as_bytes, quote, say
 
 PREFIX = "sns:"
 VALUED = {"alpha": "0.9", "program": "mg", "max-scale": "4", "heuristic": "mix-fit"}  # with an example of each
-FLAGS = ("exclusive", "reprofile", "restartable")
+RESTARTABLE = "restartable"  # the flag that may have a number as its value
+FLAGS = ("exclusive", "reprofile", RESTARTABLE)
 KEYS = (*VALUED, *FLAGS)
 MOST_BYTES = 512  # of a comment of hints; all of them, each as long as it can be, take less than 300
 
@@ -31,6 +33,8 @@ MOST_BYTES = 512  # of a comment of hints; all of them, each as long as it can b
 _ALPHA = re.compile(r"(?:0?(?:\.[0-9]{1,9})|1(?:\.0{1,9})?)\Z")
 _PROGRAM = re.compile(r"[A-Za-z0-9._+-]{1,64}\Z")
 _MAX_SCALE = re.compile(r"(?:[1-9]|[1-5][0-9]|6[0-4])\Z")
+_CHECKPOINT = re.compile(r"[1-9][0-9]{0,5}\Z")
+_MOST_CHECKPOINT_S = 604_800  # a week
 _SAID = {"": True, "yes": True, "no": False}
 
 
@@ -46,6 +50,8 @@ class Hints:
         exclusive: the job wants nodes of its own under Spread-n-Share.
         reprofile: measure the program again.
         restartable: the job may be moved to other nodes by a restart.
+        checkpoint_s: how often a restartable job writes checkpoints, 1 to 604,800 seconds; None if its owner says
+            nothing. A restart loses at most that much work.
         off: the job is left to Slurm.
         fixed: not a hint: the job's own options fix its geometry (nodes, tasks per node or a distribution), so that we
             may not choose it. Set at submission, because Slurm does not show a job's --distribution.
@@ -58,6 +64,7 @@ class Hints:
     exclusive: bool = False
     reprofile: bool = False
     restartable: bool = False
+    checkpoint_s: int | None = None
     off: bool = False
     fixed: bool = False
 
@@ -110,6 +117,10 @@ def from_comment(comment: str, heuristics: Sequence[str]) -> Hints:
 
 def _with(hints: Hints, key: str, value: str, shown: str, heuristics: Sequence[str]) -> Hints:
     """`hints` with one more hint, whose value is checked; `shown` is the key as the user wrote it."""
+    if key == RESTARTABLE:
+        if value not in _SAID and not is_checkpoint(value):
+            raise BadInput(say(key, {"key": shown, "value": quote(value)}))
+        return replace(hints, restartable=_SAID.get(value, True), checkpoint_s=None if value in _SAID else int(value))
     if key in FLAGS:
         if value not in _SAID:
             raise BadInput(say("flag", {"key": shown, "value": quote(value)}))
@@ -146,3 +157,8 @@ def is_program(text: str) -> bool:
 def is_max_scale(text: str) -> bool:
     """Whether `text` is a whole number from 1 to 64, without leading zeros."""
     return _MAX_SCALE.match(text) is not None
+
+
+def is_checkpoint(text: str) -> bool:
+    """Whether `text` is a whole number of seconds from 1 to 604,800, without leading zeros."""
+    return _CHECKPOINT.match(text) is not None and int(text) <= _MOST_CHECKPOINT_S

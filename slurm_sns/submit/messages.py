@@ -17,6 +17,8 @@ MESSAGES: Mapping[str, str] = {
     "max-scale": "sns: {key} {value}: the largest scale must be a whole number from 1 to 64",
     "heuristic": "sns: {key} {value}: unknown heuristic; valid are {valid}",
     "flag": "sns: {key} {value}: valid are yes, no, and the name without a value",
+    "restartable": "sns: {key} {value}: valid are yes, no, the name without a value, and the seconds between two "
+    "checkpoints, a whole number from 1 to 604800",
     "missing": "sns: {key}: a value is missing, such as {example}",
     "unknown": "sns: {key} {value}: unknown hint; valid are {valid}",
     "duplicate": "sns: {key}: given twice; give each hint once",

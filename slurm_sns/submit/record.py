@@ -9,11 +9,13 @@ as ours and has any other form, or stands there twice, counts as `free=`: the jo
 
 | word | meaning |
 |---|---|
-| `alpha=`, `program=`, `max-scale=`, `heuristic=`, `exclusive`, `reprofile`, `restartable` | the owner's hints |
+| `alpha=`, `program=`, `max-scale=`, `heuristic=`, `exclusive`, `reprofile` | the owner's hints |
+| `restartable`, `restartable=600` | the same; with the seconds between two checkpoints |
 | `fixed` | the owner's options fix the job's geometry |
 | `g=` | the gate that was written last, in Unix seconds; it stays while the job is placed |
 | `b=` | the owner's own begin time, in Unix seconds |
 | `r=` | Slurm's restart count when the record was written; left out if it is 0 |
+| `p=` | the owner's partitions, if we have added the others of their group; it stays, so that is done once |
 | `n=`, `at=` | nodes and time of the placement; this and all below only while the job is placed |
 | `t=`, `tg=` | tasks per node: the owner's (0: the owner says none), and those that we gave |
 | `mo=`, `mg=` | memory in MiB: the owner's (`4000c` by CPU, `4000n` by node), and what we gave on each node |
@@ -27,7 +29,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from slurm_sns.submit.hints import FLAGS, NO_HINTS, PREFIX, Hints, is_alpha, is_max_scale, is_program
+from slurm_sns.submit.hints import (
+    FLAGS,
+    NO_HINTS,
+    PREFIX,
+    RESTARTABLE,
+    Hints,
+    is_alpha,
+    is_checkpoint,
+    is_max_scale,
+    is_program,
+)
 
 BEGIN = PREFIX + "2"
 
@@ -66,6 +78,7 @@ class Record:
         gate_s: the gate that was written last.
         begin_s: the owner's own begin time.
         restarts: Slurm's restart count when the record was written.
+        own_partitions: the owner's partitions if we have added others of their group; otherwise empty.
         nodes: the nodes of the placement; empty if the job is not placed.
         placed_s: when it was placed.
         tasks_per_node: the owner's tasks per node if the placement replaced them; 0 if the owner says none.
@@ -80,6 +93,7 @@ class Record:
     gate_s: int | None = None
     begin_s: int | None = None
     restarts: int = 0
+    own_partitions: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     placed_s: int | None = None
     tasks_per_node: int | None = None
@@ -133,7 +147,7 @@ def others(admin_comment: str) -> str:
 _DIGITS = rf"(?:0|[1-9][0-9]{{0,{MOST_DIGITS - 1}}})"
 _NUMBER = re.compile(rf"{_DIGITS}\Z")
 _MEMORY = re.compile(rf"{_DIGITS}[cn]\Z")
-_NODES = re.compile(r"[A-Za-z0-9_.-]+(?:,[A-Za-z0-9_.-]+)*\Z")
+_NAMES = re.compile(r"[A-Za-z0-9_.-]+(?:,[A-Za-z0-9_.-]+)*\Z")
 _WHY = re.compile(rf"[a-z0-9-]{{1,{MOST_WHY}}}\Z")
 # A name that the configuration knew when the job was submitted; it may no longer know the name when it is read.
 _HEURISTIC = re.compile(r"[a-z0-9-]{1,64}\Z")
@@ -156,13 +170,15 @@ _HINT_WORDS = (
     _Word("max-scale", "max_scale", is_max_scale),
     _Word("heuristic", "heuristic", _HEURISTIC.match, str),
 )
-# The words without a value, after the hints with one.
+# The words without a value, after the hints with one. A restartable job with checkpoints has a number there.
 _FLAGS = (*FLAGS, "fixed")
+_CHECKPOINT = _Word(RESTARTABLE, "checkpoint_s", is_checkpoint)
 _WORDS = (
     _Word("g", "gate_s"),
     _Word("b", "begin_s"),
     _Word("r", "restarts"),
-    _Word("n", "nodes", _NODES.match, lambda text: tuple(text.split(",")), ",".join),
+    _Word("p", "own_partitions", _NAMES.match, lambda text: tuple(text.split(",")), ",".join),
+    _Word("n", "nodes", _NAMES.match, lambda text: tuple(text.split(",")), ",".join),
     _Word("at", "placed_s"),
     _Word("t", "tasks_per_node"),
     _Word("tg", "given_tasks_per_node"),
@@ -178,15 +194,20 @@ _WORDS = (
     _Word("bw", "bandwidth_gbps"),
     _Word("free", "free_why", _WHY.match, str),
 )
-_BY_KEY = {word.key: word for word in (*_HINT_WORDS, *_WORDS)}
+_BY_KEY = {word.key: word for word in (*_HINT_WORDS, _CHECKPOINT, *_WORDS)}
 _EMPTY = Record()
 
 
 def segment(record: Record) -> str:
     """The segment of this record, in the one form that `read` accepts."""
-    flags = [word for word in _FLAGS if getattr(record.hints, word)]
+    flags = [_flag(word, record.hints) for word in _FLAGS if getattr(record.hints, word)]
     words = (*_valued(_HINT_WORDS, record.hints, NO_HINTS), *flags, *_valued(_WORDS, record, _EMPTY))
     return " ".join((BEGIN, *words))
+
+
+def _flag(word: str, hints: Hints) -> str:
+    has_number = word == RESTARTABLE and hints.checkpoint_s is not None
+    return f"{word}={hints.checkpoint_s}" if has_number else word
 
 
 def _valued(words: Iterable[_Word], values: object, defaults: object) -> Iterator[str]:
@@ -216,9 +237,9 @@ def _read_segment(text: str) -> Record:
         return UNREADABLE_RECORD
     told, noted = (
         {word.field: word.read(values[word.key]) for word in each if word.key in values}
-        for each in (_HINT_WORDS, _WORDS)
+        for each in ((*_HINT_WORDS, _CHECKPOINT), _WORDS)
     )
-    told |= {flag: flag in words for flag in _FLAGS}
+    told |= {flag: flag in words or flag in values for flag in _FLAGS}
     record = Record(hints=Hints(**told), **noted)
     # Order, duplicates, unknown words and leading zeros are decided here. What is placed has nodes, and what is Slurm's
     # has none.

@@ -156,12 +156,15 @@ class Point:
     """What was measured of a run while it had so many ways of each cache domain that it uses.
 
     Averages over `seconds`; None where the node cannot measure it. `ways` is 0 where the cache is not partitioned.
+    `alone_ipc` is the average over the `alone_s` of these seconds in which no other run was on the node.
     """
 
     ways: Ways
     seconds: Seconds
     ipc: Ipc | None = None
     bandwidth_gbps: MeasuredGbps | None = None
+    alone_s: Seconds = 0.0
+    alone_ipc: Ipc | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """Evidence that a fault did no harm: what the jobs themselves wrote, Slurm's accounting, the logs, the queue."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
@@ -197,6 +198,32 @@ def logged_s(line: str) -> float:
     return datetime.fromisoformat(f"{day} {clock.replace(',', '.')}+00:00").timestamp()
 
 
+class FreedNodes:
+    """When each job had left its last node, by slurmctld's log, from now on until `of_jobs` is called.
+
+    A job holds its nodes until the last of them has completed, which on a busy machine is later than its end.
+    """
+
+    _LOG = "/var/log/slurm/slurmctld.log"
+    #: slurmctld says so, with `debug2`, when a node of the job has completed.
+    _SAID = re.compile(r"^\[(\S+)\] debug2: _slurm_rpc_epilog_complete: JobId=(\d+) ", re.MULTILINE)
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._from = int(cluster.run(f"stat -c %s {self._LOG}; scontrol setdebug debug2").split()[0]) + 1
+
+    def of_jobs(self) -> dict[int, float]:
+        """Unix seconds by job id, as the log has them."""
+        text = f"tail -c +{self._from} {self._LOG} | grep _slurm_rpc_epilog_complete"
+        said = self._cluster.run(f"scontrol setdebug info; {text}")
+        return {int(number): _unix_s(at) for at, number in self._SAID.findall(said)}  # the last of several nodes
+
+
+def _unix_s(logged: str) -> float:
+    """The log is in the container's time zone, which is UTC."""
+    return datetime.fromisoformat(logged).replace(tzinfo=UTC).timestamp()
+
+
 class Log:
     """The lines of a daemon's log from now on."""
 
@@ -208,3 +235,16 @@ class Log:
         """The lines; if `about` is given, only those that contain one of its texts."""
         text = self._cluster.run(f"tail -c +{self._from} {self._path}")
         return [line for line in text.splitlines() if not about or any(each in line for each in about)]
+
+    def repeated(self, about: str) -> list[str]:
+        """The lines about it that an earlier line has, too, without one between that says that a problem is over."""
+        told, again = set[str](), list[str]()
+        for line in self.lines(about):
+            text = line.split(maxsplit=2)[2]
+            if text.startswith("over after"):
+                told.clear()
+            elif text in told:
+                again.append(line)
+            else:
+                told.add(text)
+        return again

@@ -12,7 +12,7 @@ SAVED = "/tmp/before-the-change"
 
 @contextmanager
 def added_to_slurm_conf(cluster: Cluster, *lines: str, sns_yaml: str = "") -> Iterator[None]:
-    """Run Slurm with these lines besides; `sns_yaml` edits our configuration (sed). alice's jobs are cancelled then."""
+    """Run Slurm with these lines besides; `sns_yaml` edits our configuration (sed). All jobs are cancelled at last."""
     added = "\n".join(lines)
     cluster.run(f"mkdir -p {SAVED}; cp -p {SLURM_CONF} {SNS_YAML} {SAVED}")
     try:
@@ -22,8 +22,41 @@ def added_to_slurm_conf(cluster: Cluster, *lines: str, sns_yaml: str = "") -> It
         reconfigure(cluster)
         yield
     finally:
-        cluster.run(f"scancel -u alice; cp -p {SAVED}/slurm.conf {SLURM_CONF}; cp -p {SAVED}/sns.yaml {SNS_YAML}")
+        cluster.run("scancel -u alice; scancel -u bob")
+        cluster.run(f"cp -p {SAVED}/slurm.conf {SLURM_CONF}; cp -p {SAVED}/sns.yaml {SNS_YAML}")
         reconfigure(cluster)
+
+
+@contextmanager
+def preempting(cluster: Cluster, *lines: str, sns_yaml: str = "") -> Iterator[None]:
+    """Run Slurm and slurm_sns with these additional lines in slurm.conf; `sns_yaml` edits our configuration (sed)."""
+    try:
+        with added_to_slurm_conf(cluster, *lines, sns_yaml=sns_yaml):
+            restart(cluster)
+            yield
+    finally:
+        if sns_yaml:
+            restart(cluster)
+
+
+def restart(cluster: Cluster) -> None:
+    """Restart slurm_sns so that it reads its configuration and the QOS now; it asks for the QOS only once a minute."""
+    cluster.daemon("restart", "scheduler")
+    cluster.wait_for_scheduler()
+
+
+@contextmanager
+def suspending_urgent(cluster: Cluster, *lines: str, sns_yaml: str = "") -> Iterator[None]:
+    """Have a partition `urgent` of Slurm's own on the nodes of `main`, whose jobs suspend those of `main`."""
+    with preempting(
+        cluster,
+        "PreemptType=preempt/partition_prio",
+        "PreemptMode=SUSPEND,GANG",
+        "PartitionName=urgent Nodes=c[1-4] PriorityTier=10",
+        *lines,
+        sns_yaml=sns_yaml,
+    ):
+        yield
 
 
 def reconfigure(cluster: Cluster) -> None:

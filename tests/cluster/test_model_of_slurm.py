@@ -110,6 +110,7 @@ class OnCluster:
         self._jobs: Sequence[Shown] | None = None
         self._first = 0
         self._until_closed = ExitStack()
+        self._preempts = False
 
     def close(self) -> None:
         self._server.communicate()
@@ -166,6 +167,9 @@ class OnCluster:
         return self.scontrol("root", ("delete", f"ReservationName={name}"))
 
     def preempt(self) -> str:
+        if self._preempts:
+            return DONE
+        self._preempts = True
         own = (f"PartitionName={name} Nodes=c1 PriorityTier={TIERS.get(name, 1)}" for name in ("low", "high"))
         with_preemption = added_to_slurm_conf(self._cluster, *SUSPENDING, *own)
         self._until_closed.enter_context(with_preemption)

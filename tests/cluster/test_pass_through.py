@@ -112,8 +112,7 @@ def set_filter(cluster: Cluster, *, on: bool) -> None:
         return wanted in shown and "ready" in shown
 
     cluster.wait_for(f"JobSubmitPlugins {wanted}", is_so)
-    looked = cycles(cluster)  # while Slurm did not answer, the heartbeat may have become old
-    cluster.wait_for("the scheduler looks again", lambda: cycles(cluster) > looked)
+    cluster.wait_for_cycles(1)  # while Slurm did not answer, the heartbeat may have become old
 
 
 @pytest.fixture(scope="module")
@@ -152,10 +151,6 @@ def differences(before: Jobs, after: Jobs) -> dict[str, dict[str, tuple[Any, Any
     return {name: fields for name, fields in found.items() if fields}
 
 
-def cycles(cluster: Cluster) -> int:
-    return int(cluster.status()["cycles"])
-
-
 def test_what_we_do_not_place_is_as_if_we_were_not_there_and_stays_so(
     shared_cluster: Cluster, without_us: Jobs
 ) -> None:
@@ -172,8 +167,7 @@ def test_what_we_do_not_place_is_as_if_we_were_not_there_and_stays_so(
     assert {"admin_comment"} <= managed.keys() <= {"admin_comment", "max_nodes", "flags"}, managed
     assert differences(without_us, with_us).keys() == {"managed"}, differences(without_us, with_us)
 
-    looked = cycles(cluster)
-    cluster.wait_for("the scheduler looks five times", lambda: cycles(cluster) >= looked + 5)
+    cluster.wait_for_cycles(5)
     later = differences(with_us, pending(cluster))
     assert later.pop("managed", {}).keys() <= {"admin_comment"}, "its gate may be renewed"
     assert later == {}
@@ -191,8 +185,7 @@ def test_while_we_are_switched_off_or_show_no_sign_of_life_every_job_is_as_if_we
     cluster.run("sns disable", "slurm")
     assert differences(plain, submit(cluster, {"managed": MANAGED})) == {}
     cluster.run("sns enable", "slurm")
-    looked = cycles(cluster)
-    cluster.wait_for("the scheduler looks twice", lambda: cycles(cluster) >= looked + 2)
+    cluster.wait_for_cycles(2)
     assert differences(plain, pending(cluster)) == {}, "it stays Slurm's when we are switched on again"
 
     cancel_all(cluster)

@@ -1,33 +1,15 @@
 """Jobs that may preempt others are left to Slurm: they start by preemption, which our plans cannot do."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
-from orders_by_hand import order
-from slurm_conf import added_to_slurm_conf
+from requeue_by_hand import requeue
+from slurm_conf import preempting, suspending_urgent
 
 from cluster import Cluster
 
+NOT_PREEMPTED = "it is no longer suspended by preemption"
 SLURMCTLD_LOG = "/var/log/slurm/slurmctld.log"
-
-
-@contextmanager
-def preempting(cluster: Cluster, *lines: str, sns_yaml: str = "") -> Iterator[None]:
-    """Run Slurm and slurm_sns with these additional lines in slurm.conf; `sns_yaml` edits our configuration (sed)."""
-    try:
-        with added_to_slurm_conf(cluster, *lines, sns_yaml=sns_yaml):
-            restart(cluster)
-            yield
-    finally:
-        if sns_yaml:
-            restart(cluster)
-
-
-def restart(cluster: Cluster) -> None:
-    """Restart slurm_sns so that it reads its configuration and the QOS now; it asks for the QOS only once a minute."""
-    cluster.daemon("restart", "scheduler")
-    cluster.wait_for_scheduler()
 
 
 @pytest.fixture
@@ -96,27 +78,23 @@ def test_a_job_whose_qos_may_preempt_starts_before_one_of_ours_that_waited_alrea
 @pytest.fixture
 def suspending(cluster: Cluster) -> Iterator[Cluster]:
     """A partition `urgent` of Slurm's own on the nodes of `main`; its jobs suspend those of `main`."""
-    with preempting(
-        cluster,
-        "PreemptType=preempt/partition_prio",
-        "PreemptMode=SUSPEND,GANG",
-        "PartitionName=urgent Nodes=c[1-4] PriorityTier=10",
-    ):
+    with suspending_urgent(cluster):
         yield cluster
 
 
-def test_a_job_that_preemption_suspended_is_requeued_as_it_is(suspending: Cluster) -> None:
+def test_only_a_job_that_preemption_suspended_is_requeued_and_as_it_is(suspending: Cluster) -> None:
     cluster = suspending
-    running = fill(cluster)
-    urgent = cluster.submit("-p urgent -n28 -t5 --mem-per-cpu=1G", "sleep 60")
-
-    def suspended() -> list[int]:
-        return [each for each in running if cluster.job(each).state == "SUSPENDED"]
-
-    cluster.wait_for("one of them is suspended", lambda: len(suspended()) == 1)
-    (preempted,) = suspended()
+    by_hand, preempted, *_ = fill(cluster)
+    assert requeue(cluster, by_hand) == NOT_PREEMPTED, "it runs"
+    cluster.run(f"scontrol suspend {by_hand}")
+    assert requeue(cluster, by_hand) == NOT_PREEMPTED, "a person has suspended it"
+    cluster.run(f"scontrol resume {by_hand}")
+    # Not on the node of the job that was resumed by hand: Slurm would let both run there, on the same cores.
+    (node,) = cluster.job(preempted).nodes
+    urgent = cluster.submit(f"-p urgent -N1 -w {node} -n28 -t5 --mem-per-cpu=1G", "sleep 60")
+    cluster.wait_for("it is suspended", lambda: cluster.job(preempted).state == "SUSPENDED")
     assert cluster.fields(preempted)["Priority"] != "0", "a job that scontrol suspends has priority 0"
-    assert order(cluster, "requeue", preempted) == "done"
+    assert requeue(cluster, preempted) == "done"
     cluster.wait_for("it waits again", lambda: cluster.job(preempted).state == "PENDING")
     assert cluster.fields(preempted)["Restarts"] == "1"
     assert cluster.fields(preempted)["Priority"] != "0", "and nobody holds it"

@@ -29,8 +29,7 @@ def configure(cluster: Cluster, change: str, weight: str) -> None:
 
     cluster.wait_for(f"PriorityWeightJobSize {weight}", is_so)
     cluster.wait_for_scheduler()
-    seen = cluster.status()["cycles"]
-    cluster.wait_for("the scheduler looks again", lambda: cluster.status()["cycles"] > seen)
+    cluster.wait_for_cycles(1)
 
 
 @pytest.fixture(scope="module")

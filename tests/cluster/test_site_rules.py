@@ -6,6 +6,7 @@ from itertools import product
 from random import Random
 
 import pytest
+from evidence import FreedNodes
 
 from cluster import Cluster, Seen
 
@@ -101,11 +102,13 @@ def change_topology(cluster: Cluster, shown: str) -> None:
     cluster.wait_for_scheduler()
 
 
-def needlessly_across(jobs: list[Seen], placed_s: dict[int, float], slots: int = 4) -> tuple[int, int]:
+def needlessly_across(
+    jobs: list[Seen], placed_s: dict[int, float], freed_s: dict[int, float], slots: int = 4
+) -> tuple[int, int]:
     """How many jobs lie across both switches, and how many of them while one switch had surely room.
 
-    In the way of a job was what was placed before it, or in the same cycle with a lower id, and had not ended three
-    seconds before: Slurm shows whole seconds, and a node on which a job is completing takes no other.
+    In the way of a job was what was placed before it, or in the same cycle with a lower id, and had not left its nodes
+    a second before: a node on which a job is completing takes no other.
     """
     across = needless = 0
     for job in jobs:
@@ -113,7 +116,8 @@ def needlessly_across(jobs: list[Seen], placed_s: dict[int, float], slots: int =
             continue
         across += 1
         turn = placed_s[job.id], job.id
-        earlier = [each for each in jobs if (placed_s[each.id], each.id) < turn and each.end_s >= placed_s[job.id] - 3]
+        there = [each for each in jobs if freed_s[each.id] >= placed_s[job.id] - 1]
+        earlier = [each for each in there if (placed_s[each.id], each.id) < turn]
         taken = Counter(node for each in earlier for node in each.nodes)
         needless += any(all(taken[node] < slots for node in side) for side in SIDES)
     return across, needless
@@ -127,14 +131,15 @@ def test_what_lies_across_needlessly_is_seen() -> None:
         return Seen(id=number, nodes=tuple(nodes.split()), start_s=start_s, end_s=end_s, cpus=28, **seen)
 
     def counted(*jobs: Seen) -> tuple[int, int]:
-        return needlessly_across(list(jobs), {each.id: each.start_s for each in jobs}, slots=1)
+        starts_s, ends_s = ({each.id: getattr(each, name) for each in jobs} for name in ("start_s", "end_s"))
+        return needlessly_across(list(jobs), starts_s, ends_s, slots=1)
 
     crosses = job(9, "c1 c3", 10, 11)
     assert counted(crosses) == (1, 1)
     assert counted(job(1, "c2", 9, 20), crosses) == (1, 1)
     assert counted(job(1, "c2", 9, 20), job(2, "c4", 10, 20), crosses) == (1, 0)
-    assert counted(job(1, "c2", 1, 6), job(2, "c4", 10, 20), crosses) == (1, 1)
-    assert counted(job(1, "c2", 1, 8), job(2, "c4", 10, 20), crosses) == (1, 0)
+    assert counted(job(1, "c2", 1, 8), job(2, "c4", 10, 20), crosses) == (1, 1)
+    assert counted(job(1, "c2", 1, 9), job(2, "c4", 10, 20), crosses) == (1, 0)
     assert counted(job(1, "c1 c2", 9, 20)) == (0, 0)
 
 
@@ -147,12 +152,15 @@ def test_no_job_lies_across_switches_when_it_need_not(with_switches: Cluster, re
         jobs = [
             (f"-p {partition} -t1 --mem-per-cpu=100 {shape}", f"sleep {draw.choice((0.5, 1.5))}") for shape in shapes
         ]
+        freed = FreedNodes(cluster)
         ended = cluster.wait_for_end(cluster.submit_all(jobs), 180)
+        cluster.wait_for("their nodes are free", lambda: not cluster.run("squeue -h").strip())
+        freed_s = freed.of_jobs()
         assert [job.state for job in ended.values()] == ["COMPLETED"] * 100
         placed_s = {number: job.start_s for number, job in ended.items()}
         if name == "ours":
             placed_s = {number: start["at_s"] for number, start in cluster.starts(ended).items()}
-        counts[name] = needlessly_across(list(ended.values()), placed_s)
+        counts[name] = needlessly_across(list(ended.values()), placed_s, freed_s)
         record_property(name, counts[name])
     assert counts["ours"][1] == 0, counts
 

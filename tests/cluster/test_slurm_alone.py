@@ -4,16 +4,14 @@ All jobs wait in a partition that is down, and become eligible in one second whe
 nodes is read from Slurm, so that only the order and the times of the starts are compared.
 """
 
-import re
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from math import floor
 
 import numpy as np
 import pytest
 from comparison_run import slurm_alone
-from evidence import CAPACITY, Run, over_capacity, runs
+from evidence import CAPACITY, FreedNodes, Run, over_capacity, runs
 from run_and_replay import JOBS, Asked, out_of_order, parameters_of, replayed, workload
 
 from cluster import Cluster
@@ -28,18 +26,10 @@ ALLOWED_WHEN_BUSY = 0.2
 LONGEST_RUN_S = 240
 
 
-#: slurmctld says so in its log, with `debug2`, when a node of the job has completed.
-COMPLETED = re.compile(r"^\[(\S+)\] debug2: _slurm_rpc_epilog_complete: JobId=(\d+) ", re.MULTILINE)
-
-
 def run(cluster: Cluster, asked: Sequence[Asked]) -> tuple[int, list[Run], list[int]]:
-    """The second in which the jobs became eligible; how each ran, and for how many seconds it held its nodes.
-
-    A job holds its nodes until the last of them has completed, which on a busy machine is later than its end.
-    """
-    log = "/var/log/slurm/slurmctld.log"
-    first = int(cluster.run(f"stat -c %s {log}")) + 1
-    cluster.run("scontrol update PartitionName=main State=DOWN; scontrol setdebug debug2")
+    """The second in which the jobs became eligible; how each ran, and for how many seconds it held its nodes."""
+    cluster.run("scontrol update PartitionName=main State=DOWN")
+    freed = FreedNodes(cluster)
     try:
         lines = [(each.options(), f"sleep {each.sleep_s}") for each in asked]
         numbers = [number for at in range(0, JOBS, 50) for number in cluster.submit_all(lines[at : at + 50])]
@@ -47,15 +37,9 @@ def run(cluster: Cluster, asked: Sequence[Asked]) -> tuple[int, list[Run], list[
         begin_s = int(cluster.run("date +%s; scontrol update PartitionName=main State=UP"))
     still = "squeue -h -p main -o %i | head -n 1"
     cluster.wait_for("all jobs have ended", lambda: not cluster.run(still).strip(), LONGEST_RUN_S, every_s=1)
-    said = cluster.run(f"scontrol setdebug info; tail -c +{first} {log} | grep _slurm_rpc_epilog_complete")
-    free_s = {int(number): floor(_unix_s(at)) for at, number in COMPLETED.findall(said)}  # the last of several nodes
+    free_s = {number: floor(at_s) for number, at_s in freed.of_jobs().items()}
     ran = {each.job_id: each for each in runs(cluster, numbers)}
     return begin_s, [ran[number] for number in numbers], [free_s[number] - ran[number].start_s for number in numbers]
-
-
-def _unix_s(logged: str) -> float:
-    """The log is in the container's time zone, which is UTC."""
-    return datetime.fromisoformat(logged).replace(tzinfo=UTC).timestamp()
 
 
 def test_jobs_out_of_order_are_counted_in_pairs() -> None:

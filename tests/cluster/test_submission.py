@@ -41,6 +41,14 @@ def test_hints_of_both_kinds_become_one_record(cluster: Cluster) -> None:
     assert cluster.job(number).noted == "sns:2 alpha=0.5 program=mg"
 
 
+@pytest.mark.parametrize(
+    ("said", "noted"), [("", "restartable"), ("=600", "restartable=600"), ("=yes", "restartable"), ("=no", "")]
+)
+def test_a_restartable_job_may_say_how_often_it_writes_checkpoints(cluster: Cluster, said: str, noted: str) -> None:
+    number = cluster.submit(f"-n1 --begin=now+600 --sns-restartable{said}", "true")
+    assert cluster.job(number).noted == f"sns:2 {noted}".rstrip()
+
+
 def test_a_bad_configuration_is_one_line_and_exit_2(cluster: Cluster) -> None:
     cluster.run("sed 's/^mode: enforce/mode: full-speed/' /etc/slurm/sns.yaml > /tmp/sns-bad.yaml")
     answer = cluster.try_run("sns scheduler --config /tmp/sns-bad.yaml", "slurm")

@@ -47,7 +47,7 @@ def jobs(shared_cluster: Cluster) -> Iterator[dict[str, int]]:
     for options, state in ((RUNS, "RUNNING"), (ENDS, "COMPLETED")):
         number = found[options]
         cluster.wait_for(f"{number} is {state}", lambda n=number, s=state: cluster.job(n).state == s, PATIENCE_S)
-    await_cycles(cluster)
+    cluster.wait_for_cycles(2, PATIENCE_S)
     cluster.run(f"sns release {found[MANAGED]}", "alice")
     # Before the release it waits for a begin time, too, and for a moment after it Slurm has no reason.
     said = ("left it to Slurm", "Slurm's reason: BeginTime")
@@ -58,16 +58,6 @@ def jobs(shared_cluster: Cluster) -> Iterator[dict[str, int]]:
     )
     yield found
     cluster.run("scancel -u alice; scancel -u bob")
-
-
-def await_cycles(cluster: Cluster) -> None:
-    """Wait until a cycle that begins now has ended."""
-    seen = cycles(cluster)
-    cluster.wait_for("two cycles later", lambda: cycles(cluster) >= seen + 2, PATIENCE_S)
-
-
-def cycles(cluster: Cluster) -> int:
-    return int(json.loads(cluster.run("sns status --json", "bob"))["cycles"])
 
 
 #: Sends one request after the other, as `sns` does; a process for each would take most of the time.
@@ -124,7 +114,7 @@ def test_a_user_counts_what_their_own_held_jobs_wait_for_and_squeues_options_cho
     assert jobs, "the scheduler has profiles and jobs"
     held, array = cluster.submit_all([("-n1 -H", "true"), ("-n1 -H -a 12-99%2", "true")])
     bobs = cluster.submit("-n1 -H", "true", "bob")
-    await_cycles(cluster)
+    cluster.wait_for_cycles(2, PATIENCE_S)
     asked = f"sns queue -j {held},{array}_13,{bobs}"
     found = {user: json.loads(cluster.run(f"{asked} --why --json", user)) for user in ("alice", "bob", "slurm")}
     assert {each["kind"] for told in found.values() for each in told} == {"held"}

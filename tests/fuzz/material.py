@@ -21,7 +21,7 @@ HOSTILE = (
 NUMBERS = (
     *("0", "1", "64", "65", "0.9", ".5", "5.", ".", "1.0", "1.1", "0.0", "1.0000000000", "0.000000001", "00.5"),
     *("1e-1", "nan", "inf", "+1", "-0", "1,5", "18446744073709551616", "9" * 40, "0.1234567891", "\u0661"),
-    *("2147483645", "2147483646"),
+    *("2147483645", "2147483646", "604800", "604801", "0600"),
 )
 NOTED = ("fixed", "g", "b", "r", "n", "at", "t", "tg", "mo", "mg", "w", "bw", "free")  # what a record has beside hints
 WORDS = (
@@ -218,15 +218,21 @@ def _json(random: Random, depth: int = 3) -> Any:
 def _request(random: Random) -> Any:
     if random.random() < 0.1:
         return _json(random)
-    commands = ("status", "queue", "explain", "explain", "profile", "release")
+    commands = ("status", "queue", "explain", "explain", "profile", "release", "try", "measured")
     command = random.choice(commands) if random.random() < 0.8 else _json(random)
     request = {"command": command}
     if random.random() < 0.6:
         request["job_id"] = random.choice((1, 2, 3, 4, 5, 6)) if random.random() < 0.6 else _json(random)
+    if random.random() < 0.3:
+        request["job_ids"] = [1, 2, 3, 9] if random.random() < 0.4 else _json(random)
     if random.random() < 0.2:
         request["program"] = random.choice(("mg", "cg", "nope")) if random.random() < 0.6 else _json(random)
     if random.random() < 0.2:
         request["task"] = random.choice((0, 2, 9)) if random.random() < 0.6 else _json(random)
+    if random.random() < 0.3:
+        names = random.sample(("ntasks", "mem", "time", "partition", "exclude", "constraint", "nodes", "nope"), 2)
+        told = {name: random.choice(("4", "4G", "1:00", "main", "c[1", "", "-1")) for name in names}
+        request["options"] = told if random.random() < 0.8 else _json(random)
     if random.random() < 0.2:
         request[random.choice(("user_id", "user", "uid", "admin", ""))] = _json(random)
     return request

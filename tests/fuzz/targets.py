@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import tempfile
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -21,18 +22,20 @@ from lua_judge import LuaJudge
 from slurm_sns.config import Config, load
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Plan
+from slurm_sns.model import Plan, Snapshot
 from slurm_sns.package_files import shared_path
 from slurm_sns.policies.base import no_explanation
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.render.texts import texts
 from slurm_sns.scheduler.answers.requests import Answers
+from slurm_sns.scheduler.answers.trying import SubmissionRules
 from slurm_sns.scheduler.answers.view import RecentCycles, View
 from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import free
 from slurm_sns.scheduler.observation import ObservedJob
+from slurm_sns.scheduler.ports import MeasuredRun
 from slurm_sns.slurm import translate
 from slurm_sns.sockets.unix_socket import ControlSocket
 from slurm_sns.submit import record as submit_record
@@ -40,6 +43,7 @@ from slurm_sns.submit.judge import Manage, Refuse, judge
 from slurm_sns.submit.submission import Submission
 from slurm_sns.submit.table import FilterTable, NodeShape
 from slurm_sns.wire import grants
+from slurm_sns.wire.values import RunId
 
 #: Jobs that are sent to Lua at a time: their lines and Lua's answers fit into a pipe (64 KiB).
 BATCH = 50
@@ -193,7 +197,17 @@ class Requests(Target):
         recent = RecentCycles()
         recent.publish(view)
         self._asked = set()
-        answers = Answers(recent, _NoDecisions(), _NoPolicy(), frozenset({0}), settings=ENFORCE, asked=self._asked)
+        table = FilterTable("enforce", {"main": ()}, "main", (), 1000, "", 15, "")
+        answers = Answers(
+            recent,
+            _NoDecisions(),
+            _NoPolicy(),
+            frozenset({0}),
+            settings=ENFORCE,
+            asked=self._asked,
+            rules=SubmissionRules(table),
+            measurements=_OneOfEachUser(),
+        )
         self._socket = ControlSocket(
             self._path, lambda request, _: answers.answer(request, ALICE), trusted=frozenset({os.getuid()})
         )
@@ -233,8 +247,20 @@ class _NoDecisions:
         return None
 
 
+class _OneOfEachUser:
+    """Of each of two users a job was measured; the node of the other one's tells whose it is."""
+
+    def of_jobs(self, job_ids: Collection[int]) -> list[MeasuredRun]:
+        runs = {1: ("c1", ALICE), 2: (OTHER, BOB)}
+        return [MeasuredRun(RunId(each), *runs[each], NOW, 4, 8, 60.0) for each in job_ids if each in runs]
+
+
 class _NoPolicy:
     explain = staticmethod(no_explanation)
+
+    @staticmethod
+    def plan(_snapshot: Snapshot) -> Plan:
+        return Plan()
 
 
 class JobRecords(Target):

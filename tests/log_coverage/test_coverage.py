@@ -108,10 +108,11 @@ def test_one_bad_record_costs_that_record_only() -> None:
         f"3|alice|main|COMPLETED|60|1|1|cpu=1|||sbatch --mem={nines} x.sh",
         "4|alice|main|COMPLETED|nan|1|1|cpu=1|||sbatch x.sh",
         "5|alice|main|COMPLETED|inf|1|1|cpu=1|||sbatch x.sh",
+        "7|alice|main|COMPLETED|60|1|1|cpu=1|||sbatch -N many x.sh",
     ]
     rows = [*SACCT.splitlines()[:2], *bad, f"6|alice|main|COMPLETED|3600|1|1|cpu=1|||sbatch x.sh {long}"]
     log = read_log("x", "\n".join(rows))
-    assert (len(log.jobs), sum(log.unread.values())) == (2, 4)
+    assert (len(log.jobs), sum(log.unread.values())) == (2, 5)
     assert coverage(log.jobs, TABLE).core_hours == 5
     tabs = "\n".join(row.replace("|", "\t") for row in rows[:2]).replace("ib", "ib|opa")
     assert read_log("x", tabs).jobs[0].asked.features == "ib|opa"

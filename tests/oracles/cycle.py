@@ -10,8 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from oracles.fair_order import FairOrder
+from oracles.promises import Promises
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.heuristics import Heuristic, Scores, one_group
+from slurm_sns.policies.placement.kernel_arrays import Releases
 from slurm_sns.policies.placement.node_arrays import (
     CORES,
     MEMORY,
@@ -24,6 +26,7 @@ from slurm_sns.policies.placement.node_arrays import (
     taken,
 )
 from slurm_sns.policies.placement.pass_record import Match, Withheld
+from slurm_sns.policies.placement.ready_time_kernel import NOTHING_COMES_FREE
 from slurm_sns.policies.placement.regions import Region, Regions
 from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.placement.use import by_use
@@ -71,7 +74,8 @@ class FailedShapes:
 class CycleStart(NamedTuple):
     """The state at the start of a cycle, the same for every heuristic: the nodes with room for the smallest job.
 
-    `nodes` are their indices in the node arrays; `capacity` and `free` have a column for each.
+    `nodes` are their indices in the node arrays; `capacity` and `free` have a column for each. `free_anywhere` has one
+    for every node, `coming` is what the running jobs will give back.
     """
 
     node_arrays: NodeArrays
@@ -79,13 +83,15 @@ class CycleStart(NamedTuple):
     capacity: Amounts
     free: Amounts
     regions: Regions
+    free_anywhere: Amounts
+    coming: Releases
 
     @classmethod
-    def of(cls, node_arrays: NodeArrays, free: Amounts) -> "CycleStart":
+    def of(cls, node_arrays: NodeArrays, free: Amounts, coming: Releases = NOTHING_COMES_FREE) -> "CycleStart":
         """The start of a cycle on nodes of which this much is free."""
         nodes = np.flatnonzero(holding(free, SMALLEST))
         regions = Regions(node_arrays.regions.weight[nodes], node_arrays.regions.switch[:, nodes])
-        return cls(node_arrays, nodes, node_arrays.capacity[:, nodes], free[:, nodes], regions)
+        return cls(node_arrays, nodes, node_arrays.capacity[:, nodes], free[:, nodes], regions, free, coming)
 
 
 class Cycle:
@@ -118,6 +124,7 @@ class Cycle:
         self._by_use = by_use
         self._withholds_since_s = queue.withholds_since_s(rules.withhold_up_to_s)
         self._has_kept = False
+        self._promises = Promises(opening.node_arrays, opening.coming, queue.now_s)
 
     def steps(self) -> Iterator[tuple[Job, Match | Withheld | None]]:
         """Go through the queue job by job, with what was done with each; ends early when no node has room."""
@@ -126,47 +133,70 @@ class Cycle:
             if job is None:
                 return
             entry: Match | Withheld | None = self._match(job)
-            if entry is None and job.withholds and (job.over_aged or self._may_withhold(job, position)):
-                entry = self._withhold(job)
+            if entry is None and job.withholds:
+                entry = self._keep(job, position)
             yield job, entry
+
+    def _keep(self, job: Job, position: int) -> Withheld | None:
+        """Promise a place to the job at this position, or withhold capacity for it, as the rules say."""
+        if self._rules.until_start:
+            if job.submit_s < self._withholds_since_s and not job.over_aged:
+                return None
+            if len(self._promises) >= max(self._rules.reservations, int(job.over_aged)):
+                return None
+            promised = self._promises.promise(job, self._free_anywhere())
+            if promised is not None or len(self._promises):
+                return promised
+        return self._withhold(job) if job.over_aged or self._may_withhold(job, position) else None
+
+    def _free_anywhere(self) -> Amounts:
+        """What is free now on every node."""
+        free = self.opening.free_anywhere.copy()
+        free[:, self.opening.nodes] = self._free
+        return free
 
     def _may_withhold(self, job: Job, position: int) -> bool:
         """Whether capacity may be withheld for a job at this position that is not over-aged."""
         return position < self._rules.reservations and job.submit_s >= self._withholds_since_s
 
-    def _candidates(self, alternative: Alternative, allowed: frozenset[str] | None) -> Indices:
+    def _candidates(self, free: Amounts, alternative: Alternative, allowed: frozenset[str] | None) -> Indices:
         """The columns of the nodes that are allowed, still in the cycle, and have enough free for the alternative."""
-        fitting = holding(self._free, alternative.demand)
-        fitting &= self._open
+        fitting = holding(free, alternative.demand)
+        fitting &= self._open if free is self._free else holding(free, SMALLEST)
         permitted = self.opening.node_arrays.allows(allowed)
         if permitted is not None:
             fitting &= permitted[self.opening.nodes]
         if alternative.exclusive:
-            fitting &= (self._free == self.opening.capacity).all(axis=0)
+            fitting &= (free == self.opening.capacity).all(axis=0)
         return np.flatnonzero(fitting)
 
     def _match(self, job: Job) -> Match | None:
+        free, failed = self._free, self._failed
+        if self._promises.lasts(job):
+            free, failed = self._promises.beside(self._free_anywhere())[:, self.opening.nodes], FailedShapes()
         places = by_use(job.alternatives, self.opening.node_arrays) if self._by_use else range(len(job.alternatives))
         for alternative in (job.alternatives[place] for place in places):
-            if self._failed.cover(alternative, job.allowed):
+            if failed.cover(alternative, job.allowed):
                 continue
-            region = self.opening.regions.find(self._candidates(alternative, job.allowed), alternative.nodes)
+            region = self.opening.regions.find(self._candidates(free, alternative, job.allowed), alternative.nodes)
             if region is None:
-                self._failed.add(alternative, job.allowed)
+                failed.add(alternative, job.allowed)
                 continue
-            columns = self._best(self._choose(job), alternative, region)
+            columns = self._best(free, self._choose(job), alternative, region)
             self._take(columns, alternative)
+            if self._rules.until_start:
+                self._promises.matched(job, alternative, self.opening.nodes[columns])
             if self._order.shared:
                 self._order.charge(job, held(self.opening.capacity, alternative, columns))
             return Match(job, alternative, self.opening.nodes[columns])
         return None
 
-    def _best(self, heuristic: Heuristic, alternative: Alternative, region: Region) -> Indices:
+    def _best(self, free: Amounts, heuristic: Heuristic, alternative: Alternative, region: Region) -> Indices:
         """The nodes of the region that the heuristic scores best, behind the lighter ones."""
         count, candidates = alternative.nodes - len(region.lighter), region.equal
         if heuristic.grouped:
-            candidates = one_group(self._free, candidates, count)
-        scores = heuristic(self.opening.capacity, self._free, candidates, alternative.demand)
+            candidates = one_group(free, candidates, count)
+        scores = heuristic(self.opening.capacity, free, candidates, alternative.demand)
         columns = best(candidates, scores, count)
         return np.sort(np.concatenate((region.lighter, columns))) if len(region.lighter) else columns
 

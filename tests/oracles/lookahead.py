@@ -9,8 +9,10 @@ from dataclasses import replace
 
 from oracles.portfolio import PlainPortfolio
 from slurm_sns.model import Job, Seconds
+from slurm_sns.policies.placement.kernel_arrays import Releases
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
 from slurm_sns.policies.placement.pass_record import Match, Schedule, Withheld
+from slurm_sns.policies.placement.ready_time_kernel import NOTHING_COMES_FREE
 from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.sim.engine.event_loop import CycleRecord
@@ -28,7 +30,15 @@ class LookaheadPortfolio:
         self._counting = counting
         self._members = {member: PlainPortfolio(replace(rules, portfolio=(member,))) for member in rules.portfolio}
 
-    def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
+    asks_for_ends = False
+
+    def schedule(
+        self,
+        node_arrays: NodeArrays,
+        free: Amounts,
+        queue: WaitingQueue,
+        coming: Releases = NOTHING_COMES_FREE,  # noqa: ARG002  the protocol's
+    ) -> Schedule:
         """The best member's schedule; neither `free` nor `queue` is changed."""
         schedules = {
             member: portfolio.schedule(node_arrays, free, queue) for member, portfolio in self._members.items()

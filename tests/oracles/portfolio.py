@@ -9,11 +9,12 @@ from oracles.cycle import Cycle, CycleStart
 from slurm_sns.model import Alternative
 from slurm_sns.policies.base import MakeAlternatives, own_geometry
 from slurm_sns.policies.placement.heuristic_names import ADAPTIVE, RECORD
-from slurm_sns.policies.placement.kernel_arrays import MATCH, WITHHELD
+from slurm_sns.policies.placement.kernel_arrays import MATCH, PROMISED, WITHHELD, Releases
 from slurm_sns.policies.placement.kernel_matching import slowdown_units
 from slurm_sns.policies.placement.node_arrays import Amounts, Indices, NodeArrays
 from slurm_sns.policies.placement.pass_record import Match, MemberRecord, PassRecord, Schedule
 from slurm_sns.policies.placement.portfolio import Portfolio, some_profiled
+from slurm_sns.policies.placement.ready_time_kernel import NOTHING_COMES_FREE
 from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.placement.ties import KINDS, remember, take_turns, tie_record
 from slurm_sns.policies.placement.use import by_use
@@ -33,20 +34,24 @@ class PlainPortfolio(Portfolio):
         super().__init__(rules, alternatives)
         self._ties = tie_record(len(rules.portfolio))
 
-    def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
+    def schedule(
+        self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, coming: Releases = NOTHING_COMES_FREE
+    ) -> Schedule:
         """The best member's schedule."""
         node_arrays, free = self._unshared(node_arrays, free)
         left_out = () if some_profiled(queue) else self.rules.only_for_profiled
         competing = [member for member in self.rules.portfolio if member not in left_out]
         turns = [name for name in map(self.rules.portfolio.__getitem__, self._turns()) if name in competing]
-        opening, records = CycleStart.of(node_arrays, free), PlainRecords(queue)
+        opening, records = CycleStart.of(node_arrays, free, coming), PlainRecords(queue)
         members = self._run_plainly(opening, queue, turns, records)
         most, best_first = max(of.matched for of in members.values()), None
         looked_at = {at for of in members.values() for at in of.order.tolist()}
         if 0 < most < min(len(queue), self.rules.queue_depth) and self._has_two_orders(records, looked_at, node_arrays):
             members, best_first = self._run_plainly(opening, queue, turns, records, by_use=True), most
         listed = {name: members[name] for name in competing}
-        record = PassRecord(node_arrays, free.copy(), records.jobs, records.choices, listed, best_first)
+        record = PassRecord(
+            node_arrays, free.copy(), records.jobs, records.choices, listed, best_first, now_s=queue.now_s
+        )
         schedules = {name: Schedule.of(record, name) for name in turns}
 
         def rank(name: str) -> tuple[int, int]:
@@ -108,14 +113,23 @@ class PlainRecords:
 
     def of(self, cycle: Cycle) -> MemberRecord:
         """Run the cycle, and write it down as the kernel does."""
-        order, entries, nodes = list[int](), list[tuple[int, int, int]](), list[Indices]()
+        order, entries, starts_s, nodes = list[int](), list[tuple[int, int, int]](), list[float](), list[Indices]()
         for job, entry in cycle.steps():
             order.append(self._places[job.id])
             if entry is not None:
                 choice = self._choices.setdefault(entry.alternative, len(self._choices))
-                entries.append((order[-1], choice, MATCH if isinstance(entry, Match) else WITHHELD))
+                start_s = None if isinstance(entry, Match) else entry.start_s
+                kept = MATCH if isinstance(entry, Match) else WITHHELD if start_s is None else PROMISED
+                entries.append((order[-1], choice, kept))
+                starts_s.append(start_s or 0.0)
                 nodes.append(entry.nodes)
-        jobs, choices, kept = np.array(entries, np.int64).reshape(-1, 3).T
-        first = np.cumsum([0, *map(len, nodes)], dtype=np.int64)
-        node = np.concatenate([np.zeros(0, np.int64), *nodes])
-        return MemberRecord(np.array(order, np.int64), jobs, choices, kept, first, node)
+        jobs, choices, of_kind = np.array(entries, np.int64).reshape(-1, 3).T
+        return MemberRecord(
+            np.array(order, np.int64),
+            jobs,
+            choices,
+            of_kind,
+            np.array(starts_s, np.float64),
+            first=np.cumsum([0, *map(len, nodes)], dtype=np.int64),
+            node=np.concatenate([np.zeros(0, np.int64), *nodes]),
+        )

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.errors import BadInput
-from slurm_sns.submit.hints import VALUED, parse
+from slurm_sns.submit.hints import RESTARTABLE, VALUED, parse
 
 HEURISTICS = ("first-fit", "best-fit-memory", "mix-fit")
+CHECKED = (*VALUED, RESTARTABLE)
 
 
 @pytest.fixture(scope="session")
@@ -79,11 +80,25 @@ VALUES = (
         b"\x1b[31m\x7f",
         b"%s%n'",
     ),
+    *(
+        b"yes",
+        b"no",
+        b"YES",
+        b"600",
+        b"604799",
+        b"604800",
+        b"604801",
+        b"999999",
+        b"1000000",
+        b"0600",
+        b"600s",
+        b"6" * 400,
+    ),
     *(b"x" * 40, b"x" * 39 + b" y", b"\xc3\xa9" * 25),
 )
 
 
-@pytest.mark.parametrize("hint", VALUED)
+@pytest.mark.parametrize("hint", CHECKED)
 @pytest.mark.parametrize("value", VALUES)
 def test_each_value_is_judged_as_python_judges_it(check, hint, value):
     assert check(hint, value) == expected(hint, value)
@@ -91,8 +106,8 @@ def test_each_value_is_judged_as_python_judges_it(check, hint, value):
 
 @settings(max_examples=500)
 @given(
-    hint=st.sampled_from(sorted(VALUED)),
-    value=st.one_of(st.binary(max_size=70), st.text("01.9", max_size=12).map(str.encode)),
+    hint=st.sampled_from(CHECKED),
+    value=st.one_of(st.binary(max_size=70), st.text("0146.89", max_size=12).map(str.encode)),
 )
 def test_any_bytes_are_judged_as_python_judges_them(check, hint, value):
     value = value.replace(b"\0", b"")

@@ -1,7 +1,8 @@
 """A policy from end to end: jobs take turns. docs/develop/policy.md walks through it.
 
 A job runs for `turn_s`, at half of its CPU while others wait; then the job that has waited longest has its turn, and
-this one is suspended. A job that has had `most_turns` of them starts again from the end of the queue.
+this one is suspended. A job that has had `most_turns` of them starts again from the end of the queue. Only a
+simulation carries such plans out.
 """
 
 from collections.abc import Mapping
@@ -73,5 +74,6 @@ TURNS = Specification(
     "Jobs take turns.",
     (TurnsParameters,),
     "example_policy:TakeTurns",
+    is_simulated_only=True,
     history=HistoryFormat(1, Turns),
 )

@@ -4,11 +4,9 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from pydantic import ValidationError
 from trace_jobs import JobMaker, trace_of
 
 from slurm_sns.cli import main
-from slurm_sns.config.settings import Section, parameters_from, with_policies_own_sections
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.model import Plan, Resources, Snapshot, Suspend
 from slurm_sns.policies.base import own_geometry
@@ -110,15 +108,6 @@ def test_a_policy_whose_actions_cannot_be_is_a_defect(policy, words):
 def test_its_parameters_have_limits(turns):
     with pytest.raises(BadInput, match="turn_s is 0; valid: from 1 to 3600"):
         turns.policy(turns.parameters[0](turn_s=0))
-
-
-def test_sns_yaml_has_a_section_for_it(turns):
-    section = with_policies_own_sections(Section, "matching", "sns")
-    settings = section.model_validate({"turns": {"turn_s": 60}})
-
-    assert parameters_from(turns.parameters[0], settings) == turns.parameters[0](turn_s=60, most_turns=3)
-    with pytest.raises(ValidationError, match="less than or equal to 3600"):
-        section.model_validate({"turns": {"turn_s": 3601}})
 
 
 @pytest.mark.usefixtures("turns")

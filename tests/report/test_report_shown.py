@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from site_pages import HtmlPage
 
 from slurm_sns.report.document import ChartPoint, ReportChart, ReportPage, ReportSection, ReportTable
@@ -189,7 +190,7 @@ class TestText:
     def test_no_line_is_wider_than_the_terminal_and_none_commands_it(self, word: str, width: int) -> None:
         for line in as_text(page(word), width).split("\n"):
             assert line.isprintable()
-            assert len(line) <= max(40, width)
+            assert cell_len(line) <= max(40, width)
 
     def test_markup_is_no_markup(self) -> None:
         assert "[bold]x[/bold]" in as_text(page("[bold]x[/bold]"), 80)

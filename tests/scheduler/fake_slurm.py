@@ -10,25 +10,29 @@ from dataclasses import dataclass, field, replace
 from live import NOW, applied, comment, job, node
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.model import NOTHING, Requeue, Resources, Resume, SetShare, Suspend
+from slurm_sns.model import NOTHING, Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.restarts.rules import RestartRules
 from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, one_by_one
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observation import JobState, Observation
 from slurm_sns.scheduler.ports import PolicyHistory, Ports
+from slurm_sns.scheduler.restarts.ledger import NAME as RESTARTS
+from slurm_sns.scheduler.restarts.restarter import Restarter
 from slurm_sns.task_ids import task_of
 
-#: The method of FakeSlurm for each order of a policy.
-METHODS = {Suspend: "suspend", Resume: "resume", Requeue: "requeue", SetShare: "set_share"}
 #: The first lease, which the submit filter writes, and the time for which Slurm gates a requeued job.
 FIRST_LEASE_S, REQUEUE_DELAY_S = 60, 121
 
 
 def carry_out(slurm, order) -> None:
     """Have a FakeSlurm, or a wrapper around one, carry out an order."""
-    getattr(slurm, order.kind.value if isinstance(order, GateOrder) else METHODS[type(order)])(order)
+    if isinstance(order, GateOrder):
+        getattr(slurm, order.kind.value)(order)
+    else:
+        slurm.requeue_preempted(order.job_id)
 
 
 class FakeSlurm:
@@ -46,7 +50,6 @@ class FakeSlurm:
         self.limits: dict[str, int] = {}  # account -> the cores that its jobs may hold
         self.in_use: list[int] = []  # cores, tick by tick
         self.orders: list[GateOrder] = []  # those that were carried out
-        self.shares: dict | None = None
         self.min_job_age_s = 0  # Slurm's MinJobAge is 300: it shows jobs for that long after their end
         self.shown: dict = {}  # more of the observation
 
@@ -72,7 +75,11 @@ class FakeSlurm:
         nodes = [
             node(name, cores, taken=(self.used(name), self.memory_used_mb(name))) for name, cores in self.cores.items()
         ]
-        return Observation(tuple(self.jobs.values()), tuple(nodes), **self.shown)
+        return Observation(tuple(map(self.seen, self.jobs.values())), tuple(nodes), **self.shown)
+
+    def seen(self, of):
+        """The job with its run time; no job runs on after a suspension."""
+        return replace(of, ran_s=int(self.time_s) - of.start_s) if of.state is JobState.RUNNING else of
 
     def used(self, name: str) -> int:
         """The cores of the node that are taken; a suspended job does not keep its cores."""
@@ -99,6 +106,9 @@ class FakeSlurm:
         self.apply(order)
 
     def renew(self, order) -> None:
+        self.apply(order)
+
+    def widen(self, order) -> None:
         self.apply(order)
 
     def unboost(self, order) -> None:
@@ -138,39 +148,33 @@ class FakeSlurm:
             self.change(record.id, array_tasks=",".join(map(str, left)))
         return self.jobs[identity]
 
-    def suspend(self, order) -> None:
-        """Free the job's cores, but not its memory and gres. As in Slurm, to suspend a suspended job is no error."""
-        self.require(order.job_id, JobState.RUNNING, JobState.SUSPENDED)
-        if self.jobs[order.job_id].state is JobState.SUSPENDED:
-            return
-        left_s = self.jobs[order.job_id].end_s - int(self.time_s)
-        self.change(order.job_id, state=JobState.SUSPENDED, suspended_s=int(self.time_s), end_s=left_s)
+    def suspend(self, job_id: int) -> None:
+        """Free the job's cores, but not its memory and gres."""
+        self.require(job_id, JobState.RUNNING)
+        left_s = self.jobs[job_id].end_s - int(self.time_s)
+        self.change(job_id, state=JobState.SUSPENDED, suspended_s=int(self.time_s), end_s=left_s)
 
-    def resume(self, order) -> None:
+    def resume(self, job_id: int) -> None:
         """Resume the job on its nodes, as Slurm does: even if other jobs run on its cores by now."""
-        self.require(order.job_id, JobState.SUSPENDED)
-        if order.nodes and set(order.nodes) != set(self.jobs[order.job_id].allocated):
-            raise Refused("a running job cannot be moved")
-        now_s, left_s = int(self.time_s), self.jobs[order.job_id].end_s
-        self.change(order.job_id, state=JobState.RUNNING, suspended_s=now_s, end_s=now_s + left_s)
+        self.require(job_id, JobState.SUSPENDED)
+        now_s, left_s = int(self.time_s), self.jobs[job_id].end_s
+        self.change(job_id, state=JobState.RUNNING, suspended_s=now_s, end_s=now_s + left_s)
 
-    def requeue(self, order) -> None:
+    def requeue(self, job_id: int) -> None:
         """End the run and let the job wait; Slurm gates it for a while."""
-        self.require(order.job_id, JobState.RUNNING, JobState.SUSPENDED)
-        of, now_s = self.jobs[order.job_id], int(self.time_s)
+        self.require(job_id, JobState.RUNNING, JobState.SUSPENDED)
+        of, now_s = self.jobs[job_id], int(self.time_s)
         if not of.may_restart:
             raise Refused("Requested operation is presently disabled")
         waits = {"state": JobState.PENDING, "allocated": (), "restarts": of.restarts + 1, "submit_s": now_s}
-        self.change(order.job_id, **waits, occupies=NOTHING, begin_s=now_s + REQUEUE_DELAY_S)
-        if order.pool:
-            self.change(order.job_id, partitions=(order.pool,), pinned_to=(), ways=0, bandwidth_gbps=0)
+        self.change(job_id, **waits, occupies=NOTHING, begin_s=now_s + REQUEUE_DELAY_S)
 
-    def set_share(self, order) -> None:
-        """Do what an agent on the nodes would do; there is no agent unless a test sets `shares`."""
-        if self.shares is None:
-            raise Refused("shares of CPU need an agent on the nodes")
-        self.require(order.job_id, JobState.RUNNING)
-        self.shares[order.job_id] = order.cpu_share
+    def requeue_preempted(self, job_id: int) -> None:
+        """What the executor does: it requeues only what preemption has suspended."""
+        self.require(job_id, JobState.SUSPENDED)
+        if self.jobs[job_id].priority == 0:
+            raise Refused("it is no longer suspended by preemption")
+        self.requeue(job_id)
 
     def require(self, job_id: int, *states: JobState) -> None:
         if job_id not in self.jobs:
@@ -242,17 +246,21 @@ class FakeHistory:
     tries: dict = field(default_factory=dict)
     broken: bool = False
     memory: PolicyHistory | None = None
+    of_restarts: PolicyHistory | None = None
 
     def load(self):
         return dict(self.tries)
 
-    def load_memory(self, _policy):
-        return self.memory
+    def load_memory(self, policy):
+        return self.of_restarts if policy == RESTARTS else self.memory
 
     def save(self, changed, gone, memory=None) -> None:
         if self.broken:
             raise Unreachable("the store's tries cannot be written: database or disk is full")
-        self.memory = memory or self.memory
+        if memory is not None and memory.policy == RESTARTS:
+            self.of_restarts = memory
+        else:
+            self.memory = memory or self.memory
         self.tries |= {each.job_id: each for each in changed}
         for job_id in gone:
             self.tries.pop(job_id, None)
@@ -263,12 +271,14 @@ class FakeDecisions:
     cycles: list = field(default_factory=list)
     broken: bool = False
     tasks: dict = field(default_factory=dict)
+    restarts: list = field(default_factory=list)
 
-    def record(self, _at_s, snapshot, plan, notes, *, owners, explanations, tasks, repeated=()) -> None:  # noqa: ARG002
+    def record(self, _at_s, snapshot, plan, notes, **more) -> None:
         if self.broken:
             raise Unreachable("the decision record cannot be written: disk I/O error")
-        self.tasks |= tasks
-        self.cycles.append((snapshot, plan, dict(notes), dict(owners)))
+        self.tasks |= more["tasks"]
+        self.restarts.extend(more["restarts"].items())
+        self.cycles.append((snapshot, plan, dict(notes), dict(more["owners"])))
 
     def of_job(self, _job_id):
         return []
@@ -362,6 +372,7 @@ class Site:
     heartbeat: FakeHeartbeat = field(default_factory=FakeHeartbeat)
     switch: FakeSwitch = field(default_factory=FakeSwitch)
     log: list = field(default_factory=list)
+    mails: list = field(default_factory=list)
     views: list = field(default_factory=list)
 
     def ports(self, wire: Wire | None = None) -> Ports:
@@ -376,7 +387,13 @@ class Site:
             kill_switch=wire.through(self.switch),
             clock=self.slurm,
             log=self.log.append,
+            mailer=self,
         )
 
-    def scheduler(self, settings, wire: Wire | None = None) -> Scheduler:
-        return Scheduler(self.ports(wire), max_jobs(MatchingParameters()), settings, publish=self.views.append)
+    def send(self, mail) -> None:
+        self.mails.append(mail)
+
+    def scheduler(self, settings, wire: Wire | None = None, restarts: RestartRules | None = None) -> Scheduler:
+        ports, policy = self.ports(wire), max_jobs(MatchingParameters())
+        restarter = None if restarts is None else Restarter(restarts, ports, settings, policy.plan)
+        return Scheduler(ports, policy, settings, publish=self.views.append, restarter=restarter)

@@ -90,6 +90,7 @@ def tried(identity: int, **fields) -> Try:
 def applied(of: ObservedJob, order: GateOrder, now_s: float) -> ObservedJob:
     """The job as slurmctld has it after this order (`_update_job` in job_mgr.c, as far as orders use it)."""
     changes: dict[str, Any] = {"admin_comment": order.admin_comment, "extra": order.extra, "pinned_to": order.nodes}
+    changes["partitions"] = order.partitions
     if order.begin_s is not None:
         changes["begin_s"] = max(order.begin_s, int(now_s))
         assert order.begin_s in (OPEN, changes["begin_s"])

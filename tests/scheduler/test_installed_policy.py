@@ -22,7 +22,6 @@ def test_it_places_live_jobs_and_says_why(tmp_path: Path, monkeypatch: pytest.Mo
 
     policy = roomy.ROOMY.policy(roomy.RoomyParameters(spare_cores=1))
     site = Site(FakeSlurm({"c1": 4, "c2": 8}))
-    site.slurm.shares = {}
     for cores in (3, 4, 3, 8):
         site.slurm.submit(cores, run_s=60)
     spreading = SpreadRules(policy.alternatives)

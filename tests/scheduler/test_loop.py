@@ -16,7 +16,6 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.dispatch.dispatcher import MOST_FOLLOW_UPS, MOST_UNBOOSTED, SIGN_OF_LIFE_S
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES
-from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import BOOST
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, SPARE_S, Scheduler
 from slurm_sns.scheduler.observation import DatabaseQueue, JobState
@@ -26,7 +25,7 @@ from slurm_sns.task_ids import task_id
 from slurm_sns.wire.values import Grant, RunId
 
 ADVISE, OBSERVE = replace(ENFORCE, mode="advise"), replace(ENFORCE, mode="observe")
-ORDERS = {"place", "regate", "free", "renew", "unboost"}
+ORDERS = {"place", "regate", "free", "renew", "widen", "unboost"}
 
 
 @pytest.fixture
@@ -604,7 +603,7 @@ def test_a_job_that_is_requeued_under_the_kill_switch_is_not_gated_by_us(site: S
     scheduler = site.scheduler(ENFORCE)
     scheduler.repeat(3, 1.0)
     site.switch.on = True
-    site.slurm.requeue(Requeue(1))
+    site.slurm.requeue(1)
     scheduler.cycle()
     assert site.slurm.status(1) == ((), True, "disabled"), "Slurm itself gates it for a while"
     scheduler.repeat(130, 1.0)
@@ -693,7 +692,7 @@ def test_a_requeued_job_is_gated_and_placed_again(site: Site) -> None:
     site.slurm.submit(4, run_s=30, may_restart=True)
     scheduler = site.scheduler(ENFORCE)
     scheduler.repeat(3, 1.0)
-    site.slurm.requeue(Requeue(1))
+    site.slurm.requeue(1)
     scheduler.cycle()
     assert (site.slurm.status(1), site.slurm.jobs[1].record.restarts) == (((), True, ""), 1)
     scheduler.repeat(2, 1.0)
@@ -820,54 +819,17 @@ def running_job(site: Site, **fields) -> None:
     site.log.clear()
 
 
-def test_a_policy_suspends_and_resumes_a_job_of_ours(site: Site) -> None:
+@pytest.mark.parametrize("action", [Suspend(1), Resume(1), Requeue(1), SetShare(1, 0.5)])
+def test_an_action_that_only_a_simulation_carries_out_is_said_and_stops_nothing(site: Site, action) -> None:
     running_job(site)
-    loop = scripted(site, Plan((Suspend(1, "for job 2"),)), Plan(), Plan((Resume(1, reason="its turn"),)))
-    view = loop.cycle()
-    assert (site.slurm.jobs[1].state, site.slurm.used("c1")) == (JobState.SUSPENDED, 0)
-    assert site.slurm.memory_used_mb("c1") == 2000, "it keeps its memory"
-    assert view.plan.actions == (Suspend(1, "for job 2"),)
-    assert site.decisions.cycles[-1][2] == {1: "suspended: for job 2"}
-    site.slurm.sleep(1.0)
-    loop.cycle()
-    assert site.views[-1].situation.statuses[1] is Status.RUNNING
-    loop.cycle()
-    assert (site.slurm.jobs[1].state, site.slurm.used("c1")) == (JobState.RUNNING, 2)
-    assert site.log == ["job 1: suspended: for job 2", "job 1: resumed: its turn"]
-
-
-def test_a_requeued_job_is_planned_again_in_the_pool_that_was_named() -> None:
-    site = Site(FakeSlurm({"c1": 4, "s1": 4}))
-    running_job(site)
-    loop = scripted(site, Plan((Requeue(1, "small", "it ends sooner there"),)))
-    loop.cycle()
-    assert site.log[-1] == "job 1: requeued in small: it ends sooner there"
-    loop.repeat(3, 1.0)
-    assert site.slurm.started == [(1, ("c1",)), (1, ("s1",))]
-
-
-def test_a_requeued_job_is_planned_again_in_its_own_pool(site: Site) -> None:
-    running_job(site)
-    scripted(site, Plan((Requeue(1),))).repeat(5, 1.0)
-    assert [each for each, _ in site.slurm.started] == [1, 1]
-    assert "job 1: requeued" in site.log
-
-
-@pytest.mark.parametrize(
-    ("action", "why"),
-    [
-        (SetShare(1, 0.5), "job 1: given 0.5 of its CPU; Slurm refused the change: shares of CPU need an agent"),
-        (Resume(1), "job 1: resumed; Slurm refused the change: Requested operation is not possible"),
-        (Requeue(1, "plain"), "job 1: requeued in plain; not sent: partition plain is not managed"),
-    ],
-)
-def test_an_action_that_cannot_be_done_is_a_line_of_the_log_and_stops_nothing(site: Site, action, why: str) -> None:
-    running_job(site)
+    before = site.slurm.jobs[1]
     site.slurm.submit(1)
-    loop = scripted(site, Plan((action, Suspend(1, "all the same"))))
-    assert loop.cycle().plan.actions == (Suspend(1, "all the same"),)
-    assert [line.startswith(why) for line in site.log] == [True, False]
-    assert site.slurm.jobs[1].state is JobState.SUSPENDED
+    start = Start(2, ("c2",), Alternative(1, Resources(1, 1000), tasks_per_node=1))
+    assert scripted(site, Plan((action, start))).cycle().plan.actions == (start,)
+    name = type(action).__name__
+    assert site.log[0] == f"error: the plan has a {name} of job 1, which is for simulations only; not sent"
+    assert site.slurm.jobs[1] == before
+    assert site.slurm.jobs[2].pinned_to == ("c2",)
 
 
 @pytest.mark.parametrize("is_granted", [True, False])
@@ -879,21 +841,12 @@ def test_a_job_is_placed_with_less_than_its_cpu_only_if_its_grant_says_so(site: 
     assert any("shares of CPU need an agent" in line for line in site.log) is not is_granted
 
 
-def test_a_job_with_whole_nodes_is_not_moved_to_another_pool_for_its_own_memory_would_be_lost(site: Site) -> None:
-    running_job(site, words="exclusive")
-    assert site.slurm.jobs[1].record.own_memory == MemoryRequest(1000, is_by_cpu=True)
-    scripted(site, Plan((Requeue(1, "small"),))).cycle()
-    assert site.log[-1] == "job 1: requeued in small; not sent: it was given whole nodes of its own partition"
-    assert site.slurm.jobs[1].state is JobState.RUNNING
-
-
 @pytest.mark.parametrize("whose", [FOREIGN, {**FOREIGN, "admin_comment": "a site's note"}])
-@pytest.mark.parametrize("action", [Suspend(1, "x"), Resume(1, reason="x"), Requeue(1, reason="x"), Release(1, "x")])
-def test_a_job_that_is_not_ours_is_never_touched_whatever_a_policy_says(site: Site, action, whose) -> None:
+def test_a_job_that_is_not_ours_is_never_touched_whatever_a_policy_says(site: Site, whose) -> None:
     site.slurm.submit(2, run_s=60, may_restart=True, **whose)
     site.slurm.sleep(1.0)
     before = site.slurm.jobs[1]
-    scripted(site, Plan((action,))).cycle()
+    scripted(site, Plan((Release(1, "x"),))).cycle()
     assert site.slurm.jobs[1] == before
     assert "not sent" in site.log[-1]
 
@@ -907,30 +860,37 @@ def test_a_plan_gives_a_waiting_job_to_slurm_as_the_state_table_does(site: Site)
 
 @pytest.mark.parametrize("settings", [ADVISE, OBSERVE])
 def test_only_enforce_carries_actions_out(site: Site, settings) -> None:
-    running_job(site)
-    scripted(site, Plan((Suspend(1), Requeue(1))), settings=settings).cycle()
-    assert site.slurm.jobs[1].state is JobState.RUNNING
+    site.slurm.submit(2)
+    scripted(site, Plan((Release(1, "never"),)), settings=settings).cycle()
+    assert site.slurm.jobs[1].record.free_why == "mode-not-enforce"
+
+
+def lose_slurmctld_at_a_release(site: Site, job_id: int) -> None:
+    """slurmctld does not answer when this job is to be given to Slurm."""
+    free = site.slurm.free
+
+    def lost(order) -> None:
+        if order.job_id == job_id:
+            raise Unreachable("slurmctld does not answer: no")
+        free(order)
+
+    site.slurm.free = lost
 
 
 def test_what_was_done_before_slurmctld_was_lost_is_in_the_decision_record(site: Site) -> None:
-    running_job(site)
-    site.slurm.resume = lambda _order: (_ for _ in ()).throw(Unreachable("no"))
+    site.slurm.submit(1, 1)
+    lose_slurmctld_at_a_release(site, 2)
     with pytest.raises(Unreachable):
-        scripted(site, Plan((Suspend(1, "first"), Resume(1)))).cycle()
-    assert site.decisions.cycles[-1][2] == {1: "suspended: first"}
+        scripted(site, Plan((Release(1, "first"), Release(2, "second")))).cycle()
+    assert site.decisions.cycles[-1][2] == {1: "left to Slurm: first"}
 
 
 def test_losing_slurmctld_among_the_actions_is_an_outage_and_what_was_placed_stays_recorded(site: Site) -> None:
-    running_job(site)
-    site.slurm.submit(1)
-
-    def lost(_order) -> None:
-        raise Unreachable("slurmctld does not answer: no")
-
-    site.slurm.suspend = lost
+    site.slurm.submit(1, 1)
+    lose_slurmctld_at_a_release(site, 1)
     start = Start(2, ("c2",), Alternative(1, Resources(1, 1000), tasks_per_node=1))
     with pytest.raises(Unreachable):
-        scripted(site, Plan((start, Suspend(1), Resume(1)))).cycle()
+        scripted(site, Plan((Release(1, "never"), start))).cycle()
     assert site.slurm.jobs[2].pinned_to == ("c2",)
     assert site.slurm.jobs[2].record.nodes == ("c2",)
     assert [each.job_id for each in site.decisions.cycles[-1][1].starts] == [2]
@@ -1045,7 +1005,7 @@ def test_a_requeued_job_keeps_its_grant_until_it_is_gated_and_is_granted_anew_fo
     signed: list = []
     scheduler = signing(site, signed)
     scheduler.repeat(2, 1.0)
-    site.slurm.requeue(Requeue(1))
+    site.slurm.requeue(1)
     assert site.slurm.jobs[1].extra == "sns:grant=g0"
     scheduler.cycle()
     assert site.slurm.jobs[1].extra == ""

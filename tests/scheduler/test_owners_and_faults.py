@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from live import ENFORCE, HELD
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.model import Requeue
 from slurm_sns.scheduler.observation import JobState
 
 NUMBER = 4
@@ -86,7 +85,7 @@ class Owners:
     def edit(self, kind: str, job, value=None) -> None:
         is_pending = job.state is JobState.PENDING
         if kind == "requeue" and job.state is JobState.RUNNING:
-            self.slurm.requeue(Requeue(job.id))
+            self.slurm.requeue(job.id)
             self.begins.pop(job.id, None)
         elif kind == "cancel" and not job.is_array_record:
             self.slurm.jobs.pop(job.id)

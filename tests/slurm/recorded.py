@@ -36,6 +36,7 @@ JOB = {
     "start_time": GATE_S,
     "end_time": None,
     "suspend_time": None,
+    "run_time": 0,
     "is_requeueable": True,
     "dependencies": None,
     "is_batch_job": True,
@@ -64,6 +65,8 @@ JOB = {
     "gres_per_node": {},
     "deadline": None,
     "federation_origin": None,
+    "mail_types": [],
+    "mail_user": ["alice"],
 }
 
 #: Of pyslurm.slurmctld.Config: the weights of priority/multifactor.
@@ -100,6 +103,11 @@ PARTITION = {
     "max_nodes": "UNLIMITED",
     "max_time": "UNLIMITED",
     "preempt_mode": "OFF",
+    "allowed_groups": ["ALL"],
+    "allowed_accounts": ["ALL"],
+    "denied_accounts": ["ALL"],
+    "allowed_qos": ["ALL"],
+    "denied_qos": ["ALL"],
     "default_memory_per_cpu": None,
     "default_memory_per_node": None,
 }

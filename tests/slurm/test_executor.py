@@ -8,8 +8,7 @@ import pytest
 import recorded
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.model import Requeue, Resume, SetShare, Suspend
-from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind
+from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind, RequeueOrder
 from slurm_sns.slurm.api import is_unreachable, run
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.submit.record import MemoryRequest
@@ -47,7 +46,7 @@ RENEWAL = GateOrder(7, OrderKind.RENEW, f"sns:2 g={GATE_S}", GATE_S)
 #: All fields of a change through pyslurm; None leaves a field as it is.
 FIELDS = {
     *("admin_comment", "begin_time", "required_nodes", "ntasks", "ntasks_per_node", "gres_per_node", "site_factor"),
-    *("memory_per_cpu", "memory_per_node", "extra"),
+    *("memory_per_cpu", "memory_per_node", "extra", "partitions"),
 }
 
 
@@ -114,6 +113,12 @@ def test_a_renewal_moves_the_gate_of_an_array_by_the_id_of_its_record(sent, pysl
     """scontrol would change all tasks of the array, also those that run."""
     execute(RENEWAL)
     assert change(pyslurm) == {"admin_comment": f"sns:2 g={GATE_S}", "begin_time": GATE_S}
+    sent.assert_not_called()
+
+
+def test_more_partitions_are_one_change_with_the_record(sent, pyslurm) -> None:
+    execute(GateOrder(7, OrderKind.WIDEN, "sns:2 g=9 p=main", partitions=("main", "old")))
+    assert change(pyslurm) == {"admin_comment": "sns:2 g=9 p=main", "partitions": ["main", "old"]}
     sent.assert_not_called()
 
 
@@ -305,92 +310,54 @@ def test_the_numbers_around_the_ranges_are_refusals() -> None:
     assert not any(is_unreachable(errno) for errno in (0, 999, 1100, 1799, 1900, 2000, 4999, 5100, 5999, 6100))
 
 
-# --- actions of a policy
+# --- requeues
 
 
-@pytest.mark.parametrize(
-    ("order", "call"), [(Suspend(7), "suspend"), (Resume(7), "unsuspend"), (Requeue(7), "requeue")]
-)
-def test_a_suspension_its_end_and_a_requeue_are_one_change_each(pyslurm, order, call: str) -> None:
-    pyslurm.Job.load.return_value = recorded.running()
-    execute(order)
-    assert pyslurm.Job.return_value.mock_calls == [getattr(mock.call, call)()]
-
-
-def test_a_suspended_job_is_resumed_before_it_is_requeued(pyslurm) -> None:
-    """Slurm would let it wait with an administrator's hold."""
-    pyslurm.Job.load.return_value = recorded.running(state="SUSPENDED", priority=0)
-    execute(Requeue(7))
-    assert pyslurm.Job.return_value.mock_calls == [mock.call.unsuspend(), mock.call.requeue()]
+PREEMPTED = {"state": "SUSPENDED", "priority": 4711}
 
 
 def test_a_job_that_preemption_has_suspended_is_requeued_as_it_is(pyslurm) -> None:
     """It has kept its priority, and another job has its cores."""
-    pyslurm.Job.load.return_value = recorded.running(state="SUSPENDED", priority=4711)
-    execute(Requeue(7))
+    pyslurm.Job.load.return_value = recorded.running(**PREEMPTED)
+    execute(RequeueOrder(7))
     assert pyslurm.Job.return_value.mock_calls == [mock.call.requeue()]
 
 
-def test_a_job_is_resumed_where_it_is_and_nowhere_else(pyslurm) -> None:
-    pyslurm.Job.load.return_value = recorded.running(state="SUSPENDED", allocated_nodes="c[1-2]")
-    execute(Resume(7, ("c2", "c1")))
-    with pytest.raises(Refused, match="a running job cannot be moved"):
-        execute(Resume(7, ("c1", "c3")))
-    assert pyslurm.Job.return_value.unsuspend.call_count == 1
-
-
-@pytest.mark.parametrize("order", [SetShare(7, 0.5), Resume(7, cpu_share=0.5)])
-def test_a_share_of_cpu_is_refused(pyslurm, order) -> None:
-    with pytest.raises(Refused, match="shares of CPU need an agent on the nodes"):
-        execute(order)
-    pyslurm.Job.return_value.unsuspend.assert_not_called()
-    pyslurm.Job.return_value.modify.assert_not_called()
-
-
 @pytest.mark.parametrize(
-    ("shown", "name"),
-    [({}, "7"), ({"array_id": 7, "array_task_id": 3}, "7_3"), ({"array_id": 6, "array_task_id": 3}, "6_3")],
+    "shown",
+    [{}, {"state": "SUSPENDED", "priority": 0}, {"state": "COMPLETING"}, {"state": "COMPLETED"}, {"state": "PENDING"}],
 )
-def test_a_requeue_in_another_pool_changes_the_partition_then(sent, pyslurm, shown, name: str) -> None:
-    pyslurm.Job.load.return_value = recorded.running(id=7, **shown)
-    pyslurm.Job.return_value.requeue.side_effect = lambda: sent("scontrol", "update", "requeue")
-    execute(Requeue(7, "small"))
-    assert updates(sent) == [("requeue",), (f"JobId={name}", "Partition=small", "ReqNodeList=", "TresPerNode=")]
-
-
-def test_a_job_that_may_not_change_pools_says_that_it_was_requeued(sent) -> None:
-    sent.side_effect = Refused("scontrol: Invalid partition name specified")
-    with pytest.raises(Refused, match="requeued, but in its own pool: scontrol: Invalid partition name specified"):
-        execute(Requeue(7, "small"))
+def test_any_other_job_is_not_requeued(pyslurm, shown) -> None:
+    """It goes on by now, or would wait with an administrator's hold, or would run once more after its end."""
+    pyslurm.Job.load.return_value = recorded.running(**shown)
+    with pytest.raises(Refused, match="no longer suspended by preemption"):
+        execute(RequeueOrder(7))
+    pyslurm.Job.return_value.requeue.assert_not_called()
 
 
 # --- several orders
 
 
 def test_after_the_first_order_that_finds_nobody_the_others_are_not_sent(pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.running(**PREEMPTED)
     send = pyslurm.Job.return_value
-    send.suspend.side_effect = [None, pyslurm.RPCError(2077, "already suspended"), pyslurm.RPCError(1800, "nobody")]
-    orders = [Suspend(1), Suspend(2), Suspend(3), Resume(4), PLACEMENT, Requeue(5)]
+    send.requeue.side_effect = [None, pyslurm.RPCError(2077, "it is disabled"), pyslurm.RPCError(1800, "nobody")]
+    orders = [RequeueOrder(1), RequeueOrder(2), RequeueOrder(3), RequeueOrder(4), PLACEMENT]
     answers = list(SlurmExecutor().execute(orders))
     assert [answer.order for answer in answers] == orders
-    assert [not (answer.refused or answer.unreachable) for answer in answers] == [
-        True,
-        False,
-        False,
-        False,
-        False,
-        False,
-    ]
-    assert [str(answer.refused or "") for answer in answers] == ["", "already suspended", "", "", "", ""]
-    assert [answer.unreachable is None for answer in answers] == [True, True, False, False, False, False]
+    is_done = [not (answer.refused or answer.unreachable) for answer in answers]
+    assert is_done == [True, False, False, False, False]
+    assert [str(answer.refused or "") for answer in answers] == ["", "it is disabled", "", "", ""]
+    assert [answer.unreachable is None for answer in answers] == [True, True, False, False, False]
     assert {str(each.unreachable) for each in answers[2:]} == {"slurmctld does not answer: nobody"}
-    assert not any(each.called for each in (send.unsuspend, send.requeue, send.modify))
+    assert (send.requeue.call_count, send.modify.call_count) == (3, 0)
 
 
 def test_who_stops_asking_for_answers_sends_no_more(pyslurm) -> None:
-    answers = SlurmExecutor().execute([Suspend(1), Suspend(2)])
+    pyslurm.Job.load.return_value = recorded.running(**PREEMPTED)
+    answers = SlurmExecutor().execute([RequeueOrder(1), RequeueOrder(2)])
     next(answers)
-    assert pyslurm.Job.return_value.suspend.call_count == 1
+    assert pyslurm.Job.return_value.requeue.call_count == 1
 
 
 def test_of_many_orders_those_that_were_not_answered_are_unreachable(mocker, pyslurm) -> None:
@@ -401,10 +368,10 @@ def test_of_many_orders_those_that_were_not_answered_are_unreachable(mocker, pys
         raise Unreachable("nobody")
 
     mocker.patch("slurm_sns.slurm.executor.Senders.send", side_effect=half)
-    answers = list(SlurmExecutor().execute([*asked, Suspend(7)]))
-    assert [answer.order for answer in answers] == [*asked, Suspend(7)]
+    answers = list(SlurmExecutor().execute([*asked, RequeueOrder(7)]))
+    assert [answer.order for answer in answers] == [*asked, RequeueOrder(7)]
     assert [not (answer.refused or answer.unreachable) for answer in answers] == [True] * 50 + [False] * 51
-    pyslurm.Job.return_value.suspend.assert_not_called()
+    pyslurm.Job.return_value.requeue.assert_not_called()
 
 
 # --- Slurm's commands

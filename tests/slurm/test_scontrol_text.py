@@ -32,6 +32,14 @@ def test_a_waiting_job_is_the_same_as_pyslurm_shows_it(release: str) -> None:
     assert shown.is_plain
 
 
+def test_the_addresses_of_mail_are_the_same() -> None:
+    noted = {"admin_comment": f"sns:2 g={recorded.GATE_S}", "eligible_time": recorded.GATE_S}
+    text = samples.job(AdminComment=noted["admin_comment"], EligibleTime="2026-11-21T00:00:00")
+    text = text.rstrip("\n") + " MailUser=a@x.org,b MailType=INVALID_DEPEND,BEGIN,END,FAIL,REQUEUE,STAGE_OUT\n"
+    assert seen(text).mail_to == "a@x.org,b"
+    assert seen(text).mail_to == of_pyslurm(**noted, mail_types=["BEGIN", "FAIL"], mail_user=["a@x.org", "b"]).mail_to
+
+
 def test_a_running_job_is_the_same() -> None:
     shown = of_pyslurm(
         state="RUNNING",

@@ -163,6 +163,7 @@ def test_a_sender_of_another_parent_ends_at_once() -> None:
         GateOrder(7, OrderKind.REGATE, "sns:2 g=9", 9, (), 0, 40, (0, 0), MemoryRequest(0, is_by_cpu=True), 0, ""),
         GateOrder((41 << 32) + 8, OrderKind.RENEW, "ünï", 9, address="41_7"),
         GateOrder(7, OrderKind.UNBOOST, site_factor=0),
+        GateOrder(7, OrderKind.WIDEN, "sns:2 g=9 p=main", partitions=("main", "old")),
     ],
 )
 def test_an_order_survives_the_way_to_a_sender(order: GateOrder) -> None:

@@ -18,7 +18,12 @@ def configuration(**fields) -> SimpleNamespace:
     """What is read of pyslurm.slurmctld.Config."""
     shown = {"version": "26.05.5", "preempt_type": None, "preempt_mode": "OFF", "scheduler_parameters": {}}
     shown |= {"priority_type": "priority/multifactor", "priority_site_factor_plugin": None, "max_dbd_msgs": 40_024}
-    shown |= {"topology_plugin": "topology/flat", "select_type_parameters": ["CR_CORE_MEMORY"]}
+    shown |= {
+        "kill_wait_time": 10,
+        "mail_program": "/bin/mail",
+        "topology_plugin": "topology/flat",
+        "select_type_parameters": ["CR_CORE_MEMORY"],
+    }
     return SimpleNamespace(**{**shown, **recorded.WEIGHTS, **fields})
 
 

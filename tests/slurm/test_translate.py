@@ -7,7 +7,7 @@ import recorded
 
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Resources
-from slurm_sns.scheduler.observation import JobState, ObservedPartition
+from slurm_sns.scheduler.observation import JobState, ObservedPartition, PartitionAccess
 from slurm_sns.slurm import translate
 from slurm_sns.submit.hints import Hints
 from slurm_sns.submit.record import UNREADABLE, MemoryRequest
@@ -29,6 +29,22 @@ def test_a_gated_job_of_16_tasks() -> None:
     assert (job.time_min_s, job.deadline_s, job.is_special) == (None, None, False)
     assert (job.is_batch, job.is_plain, job.array_id, job.waits_for_others) == (True, True, None, False)
     assert job.occupies == Resources(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "to"),
+    [
+        ({"mail_types": ["BEGIN", "END", "FAIL", "REQUEUE", "STAGE_OUT"]}, "alice"),
+        ({"mail_types": ["FAIL"], "mail_user": ["a@x.org", "b@y.org"]}, "a@x.org,b@y.org"),
+        ({"mail_types": ["BEGIN"]}, ""),
+        ({}, ""),
+        ({"mail_types": ["FAIL"], "mail_user": None}, ""),
+        ({"mail_types": ["FAIL"], "admin_comment": FREE}, ""),
+        ({"mail_types": ["FAIL"], "state": "RUNNING"}, ""),
+    ],
+)
+def test_a_waiting_job_of_ours_says_whom_slurm_mails_when_it_fails(fields, to: str) -> None:
+    assert translate.job(recorded.job(**{"admin_comment": GATED, **fields})).mail_to == to
 
 
 def test_a_placed_job_is_plain_with_all_that_the_placement_gave_it() -> None:
@@ -607,3 +623,17 @@ def test_a_partition_without_limits_and_one_with_all_of_them() -> None:
         state="DRAIN", min_nodes=2, max_nodes=4, max_time=60, priority_tier=3, preempt_mode="REQUEUE"
     )
     assert translate.partition(tight) == ObservedPartition("main", "DRAIN", 3, 2, 4, 3600, "REQUEUE")
+
+
+def test_who_may_use_a_partition() -> None:
+    closed = recorded.partition(
+        allowed_groups=["staff"], allowed_accounts=["physics", "maths"], denied_qos=["low"], denied_accounts=None
+    )
+    shown = translate.partition(closed)
+    assert shown is not None
+    assert shown.access == PartitionAccess(
+        groups=frozenset({"staff"}), accounts=frozenset({"physics", "maths"}), qos_denied=frozenset({"low"})
+    )
+    assert shown.access.admits("physics", "normal")
+    assert not shown.access.admits("chemistry", "normal")
+    assert not shown.access.admits("physics", "low")

@@ -18,7 +18,7 @@ from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.spread_n_share.evidence import Estimate, Evidence, KnownEvidence
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
 from slurm_sns.scheduler.learning.values import (
-    Failures,
+    FailedRuns,
     LearningChanges,
     LearningState,
     Learnt,
@@ -36,7 +36,7 @@ EVIDENCE = Evidence(Estimate(2, 97.86, 0.5), IPC, {2: Estimate(1, 112.0), 20: Es
 LEARNT = Learnt(
     KnownEvidence("mg", 16, {1: EVIDENCE}, {2: Evidence(Estimate(1, 50.0))}, 2, is_explored=True),
     1_790_000_000.25,
-    {4: Failures(2, 1_790_000_001.5)},
+    {4: FailedRuns(2, 1_790_000_001.5)},
     1_790_000_002.0,
     77,
     (2001, 2002),
@@ -152,7 +152,7 @@ SCALES = st.dictionaries(st.integers(1, 64), st.builds(Evidence, ESTIMATES, CURV
             is_explored=st.booleans(),
         ),
         st.floats(0, 1e12),
-        st.dictionaries(st.integers(1, 64), st.builds(Failures, st.integers(0, 99), st.floats(0, 1e12)), max_size=3),
+        st.dictionaries(st.integers(1, 64), st.builds(FailedRuns, st.integers(0, 99), st.floats(0, 1e12)), max_size=3),
         st.floats(0, 1e12),
         st.integers(0, 2**32),
         st.lists(st.integers(0, 2**32), max_size=5).map(tuple),

@@ -101,6 +101,7 @@ snapshots = st.builds(
     active=st.lists(active, max_size=3).map(tuple),
     pools=st.lists(pools, max_size=3).map(tuple),
     history=st.none() | histories,
+    completing=st.lists(names, max_size=3).map(tuple),
 )
 
 
@@ -129,6 +130,28 @@ def test_a_damaged_history_costs_only_itself() -> None:
     value = json.loads(zlib.decompress(pack(WITH_HISTORY, PASSES)))
     value[0]["history"][2] = "garbage"
     assert unpack(packed(value), PASSES) == replace(WITH_HISTORY, history=None)
+
+
+EXPECTED = Snapshot(
+    (),
+    (Job(1, 1, (), expected_run_s=60),),
+    active=(ActiveJob(2, ActiveState.RUNNING, ("c1",), Resources(1, 1), 0, expected_end_s=90),),
+    completing=("c2",),
+)
+
+
+def test_what_promises_are_made_from_is_kept_and_missing_in_an_older_row_it_is_unknown() -> None:
+    assert unpack(pack(EXPECTED)) == EXPECTED
+    value = json.loads(zlib.decompress(pack(EXPECTED)))
+    kept = value[0]["snapshot"]
+    del kept["completing"], kept["waiting"][0]["expected_run_s"], kept["active"][0]["expected_end_s"]
+    older = unpack(packed(value))
+    assert older == replace(
+        EXPECTED,
+        waiting=(replace(EXPECTED.waiting[0], expected_run_s=None),),
+        active=(replace(EXPECTED.active[0], expected_end_s=None),),
+        completing=(),
+    )
 
 
 def test_a_policy_without_a_form_has_its_history_left_out() -> None:

@@ -11,6 +11,7 @@ from slurm_sns.submit.hints import (
     asks_for_spreading,
     from_comment,
     is_alpha,
+    is_checkpoint,
     is_max_scale,
     is_program,
     parse,
@@ -65,6 +66,44 @@ def test_program_names_and_scales_have_limits():
     assert not any(map(is_max_scale, ["", "01", "1.0", "+1", "1\n", "٤"]))
 
 
+def test_seconds_between_checkpoints_are_a_plain_number_up_to_a_week():
+    assert all(map(is_checkpoint, ["1", "9", "600", "100000", "604800"]))
+    odd = [
+        "",
+        "0",
+        "00",
+        "01",
+        "0600",
+        "604801",
+        "700000",
+        "1000000",
+        "-1",
+        "+1",
+        "1.0",
+        "1e3",
+        "0x10",
+        " 600",
+        "600\n",
+    ]
+    assert not any(map(is_checkpoint, [*odd, "600s", "10:00", "٤", "9" * 5000]))
+
+
+@pytest.mark.parametrize(
+    ("value", "is_restartable", "checkpoint_s"),
+    [("", True, None), ("=yes", True, None), ("=no", False, None), ("=1", True, 1), ("=604800", True, 604_800)],
+)
+def test_a_restartable_job_may_say_how_often_it_writes_checkpoints(value, is_restartable, checkpoint_s):
+    told = Hints(restartable=is_restartable, checkpoint_s=checkpoint_s)
+    assert parse(f"sns:restartable{value}", (), HEURISTICS) == told
+    assert parse("", [("restartable", value.removeprefix("="))], HEURISTICS) == told
+
+
+@pytest.mark.parametrize("value", ["", "yes", "no", "900"])
+def test_the_option_replaces_the_checkpoints_of_the_comment(value):
+    option = [("restartable", value)]
+    assert parse("sns:restartable=600", option, HEURISTICS) == parse("", option, HEURISTICS)
+
+
 @pytest.mark.parametrize("comment", ["", "my run", "about sns:alpha=0.9", "SNS:off", " sns:off", "sns"])
 def test_any_other_comment_holds_no_hints(comment):
     assert parse(comment, (), HEURISTICS) == NO_HINTS
@@ -103,6 +142,12 @@ def test_off_wins_over_all_options():
         ("sns:program=a b", "'a b': a program name is 1 to 64 of the characters"),
         ("sns:exclusive=", "--comment sns:exclusive: a value is missing, such as yes"),
         ("sns:exclusive=maybe", "'maybe': valid are yes, no, and the name without a value"),
+        ("sns:restartable=", "--comment sns:restartable: a value is missing, such as yes"),
+        (
+            "sns:restartable=0",
+            "--comment sns:restartable '0': valid are yes, no, the name without a value, and",
+        ),
+        ("sns:restartable=10m", "and the seconds between two checkpoints, a whole number from 1 to 604800"),
         ("sns:off,alpha=0.9", "sns:off stands alone"),
     ],
 )
@@ -112,7 +157,7 @@ def test_a_wrong_hint_is_named_with_its_value_and_what_is_valid(comment, said):
     assert said in str(problem.value)
 
 
-LONGEST = "alpha=0.123456789,program={0},max-scale=64,heuristic={0},exclusive=yes,reprofile=yes,restartable=yes"
+LONGEST = "alpha=0.123456789,program={0},max-scale=64,heuristic={0},exclusive=yes,reprofile=yes,restartable=604800"
 
 
 def test_all_hints_each_as_long_as_it_can_be_are_not_too_long():

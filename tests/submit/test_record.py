@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,18 +10,20 @@ from slurm_sns.submit.record import UNREADABLE, MemoryRequest, Record
 
 _NUMBER = st.integers(0, 10**record.MOST_DIGITS - 1)
 _NODES = st.lists(st.from_regex(r"[A-Za-z0-9_.-]{1,12}", fullmatch=True), min_size=1, max_size=5).map(tuple)
-_HINTS = st.builds(
-    Hints,
-    alpha=st.none() | st.integers(1, 10**9).map(lambda billionths: billionths / 1e9),
-    program=st.none() | st.from_regex(r"[A-Za-z0-9._+-]{1,64}", fullmatch=True),
-    max_scale=st.none() | st.integers(1, 64),
-    heuristic=st.none() | st.sampled_from(["first-fit", "mix-fit"]),
-    exclusive=st.booleans(),
-    reprofile=st.booleans(),
-    restartable=st.booleans(),
-    fixed=st.booleans(),
+_TOLD = {
+    "alpha": st.none() | st.integers(1, 10**9).map(lambda billionths: billionths / 1e9),
+    "program": st.none() | st.from_regex(r"[A-Za-z0-9._+-]{1,64}", fullmatch=True),
+    "max_scale": st.none() | st.integers(1, 64),
+    "heuristic": st.none() | st.sampled_from(["first-fit", "mix-fit"]),
+    "exclusive": st.booleans(),
+    "reprofile": st.booleans(),
+    "fixed": st.booleans(),
+}
+_HINTS = st.builds(Hints, **_TOLD, restartable=st.booleans()) | st.builds(
+    Hints, **_TOLD, restartable=st.just(True), checkpoint_s=st.integers(1, 604_800)
 )
 _ANY = {"hints": _HINTS, "gate_s": st.none() | _NUMBER, "begin_s": st.none() | _NUMBER, "restarts": _NUMBER}
+_ANY["own_partitions"] = st.just(()) | _NODES
 _WAITING = st.builds(Record, **_ANY)
 _GIVEN_AWAY = st.builds(Record, **_ANY, free_why=st.from_regex(r"[a-z0-9-]{1,64}", fullmatch=True))
 
@@ -53,6 +57,7 @@ def test_the_record_is_readable():
         hints=Hints(program="mg", fixed=True),
         gate_s=1764060000,
         restarts=1,
+        own_partitions=("main", "old"),
         nodes=("c1", "c2"),
         placed_s=1764053000,
         tasks_per_node=0,
@@ -63,13 +68,16 @@ def test_the_record_is_readable():
         bandwidth_gbps=12,
     )
     assert record.segment(placed) == (
-        "sns:2 program=mg fixed g=1764060000 r=1 n=c1,c2 at=1764053000 t=0 tg=4 mo=4000c mg=16000 w=3 bw=12"
+        "sns:2 program=mg fixed g=1764060000 r=1 p=main,old n=c1,c2 at=1764053000 t=0 tg=4 mo=4000c mg=16000 w=3 bw=12"
     )
     assert record.segment(Record(free_why="deadline")) == "sns:2 free=deadline"
     assert record.segment(Record()) == "sns:2"
     hints = Hints(1.0, "mg", 4, "mix-fit", exclusive=True, reprofile=True, restartable=True, fixed=True)
     assert record.segment(Record(hints, gate_s=5)) == (
         "sns:2 alpha=1 program=mg max-scale=4 heuristic=mix-fit exclusive reprofile restartable fixed g=5"
+    )
+    assert record.segment(Record(replace(hints, checkpoint_s=600), gate_s=5)) == (
+        "sns:2 alpha=1 program=mg max-scale=4 heuristic=mix-fit exclusive reprofile restartable=600 fixed g=5"
     )
 
 
@@ -121,6 +129,12 @@ def test_text_without_a_segment_of_ours_is_no_record(text):
 @pytest.mark.parametrize(
     "text",
     [
+        *(f"sns:2 restartable={value}" for value in ("", "yes", "no", "0", "0600", "604801", "1.0")),
+        *(
+            "sns:2 restartable restartable=600",
+            "sns:2 restartable=600 restartable=600",
+            "sns:2 restartable=6 exclusive",
+        ),
         "sns:1",
         "sns:3 g=5",
         "sns:20",

@@ -2,10 +2,12 @@
 
 python -m world 1000000 --seed 7        (with tests/ on PYTHONPATH)
 python -m world 1000000 --dense         (short schedules to which much happens: they find rare orders sooner)
+python -m world 1000000 --preempting    (jobs of a higher tier suspend ours; with restarts of these and without)
 python -m world 100000 --double         (unrelated faults at once: only safety is checked)
 python -m world replay 4711             (or a file, such as tests/world/found/4711.json)
 python -m world shrink 4711 --out tests/world/found/4711.json
 python -m world mutants 10000           (does any schedule show each deliberate defect?)
+python -m world bursts docs/science/results/proposed-restarts   (a day of bursts: what restarts are proposed)
 python -m world day docs/science/results/simulated-day     (a day with 100,000 jobs: memory, tries, time of a cycle)
 """
 
@@ -23,17 +25,19 @@ keep_by_state()
 from rich.console import Console  # noqa: E402 - numba is imported below, after its cache has been set
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: E402
 
-from world import day, mutants  # noqa: E402
+from world import burst_day, day, mutants  # noqa: E402
 from world.kernel import Broken  # noqa: E402
 from world.run import Draw, Found, digest, many, run, violations  # noqa: E402
 from world.schedule import Schedule, described, doubled, drawn, load  # noqa: E402
 from world.schedule_dense import dense  # noqa: E402
+from world.schedule_preempting import preempting  # noqa: E402
 from world.shrink import shrunk  # noqa: E402
 from world.story import story  # noqa: E402
 
 #: Of one seed, so many violations are shown.
 MOST_LINES = 4
 DENSE = "the seeds draw short schedules with few jobs, to which much happens"
+PREEMPTING = "the seeds draw schedules in which jobs of a higher tier suspend ours, with restarts and without"
 DOUBLE = "the seeds draw schedules with unrelated faults at once, in which only safety is checked"
 #: A run with fewer schedules shows no progress bar.
 LONG = 2000
@@ -43,6 +47,9 @@ def main() -> int:
     """Run the command; 0 when all promises hold."""
     if len(sys.argv) > 1 and sys.argv[1] in ("replay", "shrink"):
         return _one()
+    if sys.argv[1:2] == ["bursts"]:
+        burst_day.main(Path(sys.argv[2]))
+        return 0
     if sys.argv[1:2] == ["mutants"]:
         return _mutants(sys.argv[2:])
     if sys.argv[1:2] == ["day"]:
@@ -60,9 +67,12 @@ def _add_kinds(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--dense", action="store_true", help=DENSE)
     kinds.add_argument("--double", action="store_true", help=DOUBLE)
+    kinds.add_argument("--preempting", action="store_true", help=PREEMPTING)
 
 
 def _draw(options: argparse.Namespace) -> Draw:
+    if options.preempting:
+        return preempting
     return doubled if options.double else dense if options.dense else drawn
 
 

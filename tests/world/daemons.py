@@ -45,6 +45,7 @@ from world.ports import (
     ProfilesOf,
     StateOf,
 )
+from world.restarts import restarter
 
 #: RestartSec of both units (conf/templates).
 RESTART_S = 2.0
@@ -78,8 +79,8 @@ def short_leases() -> Iterator[None]:
         yield
 
 
-def settings(mode: str, partitions: frozenset[str]) -> Settings:
-    """The settings of scheduler and watchdog."""
+def settings(mode: str, partitions: frozenset[str], queued_check_s: float = 0.0) -> Settings:
+    """The settings of scheduler and watchdog. All managed partitions are alike."""
     return replace(
         SETTINGS,
         mode=mode,
@@ -90,6 +91,8 @@ def settings(mode: str, partitions: frozenset[str]) -> Settings:
         heartbeat_timeout_s=TIMEOUT_S,
         gate_lease_s=LEASE_S,
         shares={},
+        pools=(tuple(sorted(partitions)),) if len(partitions) > 1 else (),
+        queued_check_s=queued_check_s,
     )
 
 
@@ -269,13 +272,14 @@ class SchedulerDaemon(Daemon):
             log=self.log,
         )
         spreading = SpreadRules(plans.alternatives, known=KnownAlternatives())
-        rules, more = settings(controller.mode, self._managed), dict[str, Any]()
+        rules, more = settings(controller.mode, self._managed, controller.queued_check_s), dict[str, Any]()
         if controller.agents is not None:
             agents = controller.agents.port(self)
             ports = replace(ports, agents=agents)
             learner = controller.agents.learner(self, history, agents, rules)
             more = {"sign": controller.agents.sign, "learner": learner}
-        loop = _Told(ports, plans, rules, spreading, **more)
+        restarting = restarter(controller.restarts, ports, rules, plans.plan)
+        loop = _Told(ports, plans, rules, spreading, restarter=restarting, **more)
         loop.tell = lambda ok: controller.world.history.add("cycle", by=self.name, ok=ok)
         loop.run(INTERVAL_S, lambda: self.is_stopping, lambda: self.hands_over)
 

@@ -23,9 +23,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from slurm_sns.model import Resources
+from slurm_sns.restarts.rules import RestartRules
 from slurm_sns.scheduler.answers.view import View
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.ports import Ports
+from slurm_sns.scheduler.restarts.restarter import Restarter
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.store.database import open_store
 from slurm_sns.store.decisions import StoredDecisions
@@ -113,11 +115,13 @@ class _Timed(Scheduler):
 
 
 class _DaysScheduler(SchedulerDaemon):
-    """The scheduler with the real store."""
+    """The scheduler with the real store; `restarts` are its rules for suspended jobs, None for none."""
 
-    def __init__(self, controller: Controller, managed: frozenset[str], store: Path) -> None:
+    def __init__(
+        self, controller: Controller, managed: frozenset[str], store: Path, restarts: RestartRules | None = None
+    ) -> None:
         super().__init__(controller, "scheduler", managed, "max-jobs")
-        self._store = store
+        self._store, self._restarts = store, restarts
         self._outside_s = 0.0
         self._is_outside = False
         self.cycles_s: list[float] = []
@@ -144,7 +148,9 @@ class _DaysScheduler(SchedulerDaemon):
             clock=ClockOf(self),
             log=self.log,
         )
-        loop = _Timed(ports, plans, settings("enforce", self._managed))
+        rules = settings("enforce", self._managed)
+        restarter = None if self._restarts is None else Restarter(self._restarts, ports, rules, plans.plan)
+        loop = _Timed(ports, plans, rules, restarter=restarter)
         loop.cycles_s, loop.outside_s = self.cycles_s, lambda: self._outside_s
         try:
             loop.run(INTERVAL_S, lambda: self.is_stopping, lambda: self.hands_over)
@@ -155,33 +161,45 @@ class _DaysScheduler(SchedulerDaemon):
 class Day:
     """One simulated day; `told` is called with each sample."""
 
+    #: The rules by which suspended jobs are restarted; None: none is.
+    restarts: RestartRules | None = None
+
     def __init__(self, jobs: int, hours: float, seed: int, store: Path, told: Callable[[Sample], object]) -> None:
         self._jobs, self._end_s, self._told, self._store = jobs, hours * HOUR_S, told, store
         self._random = Random(seed)
         self.world = World()
         self.world.random = Random(f"slurm {seed}")  # type: ignore[attr-defined]
         self.tally = self.world.history = Tally(self.world)
-        names = tuple(f"n{at:03d}" for at in range(1, NODES + 1))
-        room = Resources(CORES, MEMORY_MB)
-        site = SlurmSite(dict.fromkeys(names, room), {"main": (names, 1)}, min_job_age_s=MIN_JOB_AGE_S)
+        site = self.site()
         self.slurm = self.world.slurm = Slurm(site, self.world)
         self.controller = Controller(self.world, self.slurm, site, Random(f"latency {seed}"))
-        managed = frozenset(site.partitions)
-        self.scheduler = _DaysScheduler(self.controller, managed, store)
+        managed = frozenset({"main"})
+        self.scheduler = _DaysScheduler(self.controller, managed, store, self.restarts)
         self.watchdog = WatchdogDaemon(self.controller, "watchdog", managed)
         self.people = People(self.controller, Filter(self.controller, managed))
         self.samples: list[Sample] = []
         self._labels = 0
         self._cycles = 0
 
+    @staticmethod
+    def site() -> SlurmSite:
+        """The nodes and partitions."""
+        names = tuple(f"n{at:03d}" for at in range(1, NODES + 1))
+        room = Resources(CORES, MEMORY_MB)
+        return SlurmSite(dict.fromkeys(names, room), {"main": (names, 1)}, min_job_age_s=MIN_JOB_AGE_S)
+
+    def begin(self) -> None:
+        """Let the first of what happens happen."""
+        self.world.at(5.0, self._submit)
+        self.world.at(KILLED_H * HOUR_S, self.scheduler.crash)
+        self.world.at(HOUR_S, self._drain)
+
     def run(self) -> list[Sample]:
         """Run the day and return its samples."""
         self.scheduler.start()
         self.watchdog.start()
-        self.world.at(5.0, self._submit)
         self.world.at(SAMPLE_S, self._sample)
-        self.world.at(KILLED_H * HOUR_S, self.scheduler.crash)
-        self.world.at(HOUR_S, self._drain)
+        self.begin()
         with stand_ins(self.controller):
             self.world.run(self._end_s)
         assert not self.controller.defects, self.controller.defects

@@ -168,7 +168,7 @@ class Faults:
         for name in sorted(slurm.reservations):
             slurm.unreserve(name)
         for job in list(slurm.jobs.values()):
-            if job.state == "SUSPENDED":
+            if job.state == "SUSPENDED" and (job.is_paused or not slurm.site.suspends_by_tier):
                 slurm.unsuspend(job.id, "admin")
 
     def _settle(self, ending: str) -> None:

@@ -19,6 +19,7 @@ from world.slurm_jobs import ModelJob, Now, now_of
 BEGIN_S = 1_700_000_000
 #: A running job of one task, as the model tells it.
 ALONE = {"cores": (1,), "memory_mb": (1000,), "ways": 0, "bandwidth": 0, "pinned": True, "restarts": 0}
+ALONE["partition"] = "main"
 BOOST = 2_000_000_000
 
 
@@ -40,6 +41,7 @@ class Case:
     quiet_from_s: float = 20.0
     ending: str = "healthy"
     is_double: bool = False
+    restarts: dict[str, Any] | None = None
     events: list[Event] = field(default_factory=list)
     store: dict[int, Try] = field(default_factory=dict)
     now: dict[int, Now] = field(default_factory=dict)
@@ -108,6 +110,11 @@ class Case:
         changed = {"begin_s": at(gate_s), "admin_comment": f"sns:2 g={at(gate_s)}", **more}
         self.write(at_s, "renew", ("AdminComment", "StartTime"), job, **changed)
 
+    def widen(self, at_s: float, *partitions: str, job: int = 1) -> None:
+        """It looks, and lets the job run in these partitions."""
+        self.look(at_s - 0.1)
+        self.write(at_s, "widen", ("Partition", "AdminComment"), job, partitions=partitions)
+
     def start(self, at_s: float, job: int = 1, *nodes: str, **more: Any) -> None:
         """It starts; we have taken off the boost by the time that anybody looks."""
         self.event(
@@ -119,6 +126,17 @@ class Case:
             nodes=nodes or ("c1",),
             **{**ALONE, **more},
         )
+
+    def suspend(self, at_s: float, job: int = 1, by: str = "slurm", **more: Any) -> None:
+        """Preemption suspends it, or an administrator does."""
+        changed = {"state": "SUSPENDED", "ran_s": int(at_s), "is_paused": by != "slurm", **more}
+        self.event(at_s, "suspend", job, by, changed)
+
+    def requeue(self, at_s: float, job: int = 1, by: str = "scheduler") -> None:
+        """It is requeued, and waits again at once."""
+        restarts = self.now[job].restarts + 1
+        self.event(at_s, "requeue", job, by, {})
+        self.event(at_s + 0.1, "waits", job, "slurm", {"state": "PENDING", "restarts": restarts, "ran_s": 0})
 
     def ends(self, at_s: float, job: int = 1, how: str = "completed") -> None:
         self.event(at_s, "end", job, "slurm", {"state": "COMPLETED"}, how=how)
@@ -149,11 +167,11 @@ class Case:
                 history=self.history,
                 slurm=self.slurm,
                 store=self.store,
-                settings=replace(SETTINGS, place_timeout_s=5.0, backoff_max_s=20.0),
+                settings=replace(SETTINGS, place_timeout_s=5.0, backoff_max_s=20.0, pools=(("main", "old"),)),
                 times=times(),
                 is_double=self.is_double,
                 alive=self.ending == "healthy",
-                schedule=SimpleNamespace(ending=self.ending),
+                schedule=SimpleNamespace(ending=self.ending, restarts=self.restarts),
                 quiet_from_s=self.quiet_from_s,
                 end_s=self.end_s,
             )

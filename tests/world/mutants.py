@@ -4,6 +4,7 @@
 the defect, at most COUNT. If no schedule shows a defect, the checker, the schedules or the model is too weak.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -26,14 +27,17 @@ from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.gate.orders import GateOrder
 from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.ports import Ports
+from slurm_sns.scheduler.snapshot import widening
 from slurm_sns.slurm import rpc
 from slurm_sns.submit import judge
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Record
 from slurm_sns.wire import grants
 from world.mutants_agents import AGENT_MUTANTS
-from world.run import COLLECTED_EVERY, begin_process, run, violations
+from world.mutants_restarts import RESTART_MUTANTS
+from world.run import COLLECTED_EVERY, Draw, begin_process, run, violations
 from world.schedule import drawn
+from world.schedule_preempting import preempting
 
 Patched = AbstractContextManager[object]
 
@@ -46,6 +50,7 @@ class Mutant:
     sentence: str
     put_in: Callable[[], Patched]
     needs_agents: bool = False
+    draw: Draw = drawn
 
 
 MUTANTS: list[Mutant] = []
@@ -558,7 +563,33 @@ one_patch(
 )
 
 
+one_patch(
+    "partitions of no group",
+    "A job that has waited may start in all partitions, also in those that are not managed.",
+    widening,
+    "_others",
+    lambda _: lambda job, _settings: tuple(sorted({"main", "other", "urgent"} - set(job.partitions))),
+)
+one_patch(
+    "owner's partition ignored",
+    "Each time that a job has waited, it may start in more partitions, whatever its owner has changed since.",
+    widening,
+    "_why",
+    lambda real: (
+        lambda job, *given: real(replace(job, admin_comment=re.sub(" p=[^ ]*", "", job.admin_comment)), *given)
+    ),
+)
+one_patch(
+    "owner's partitions replaced",
+    "A job that has waited may start in the other partitions only.",
+    dispatcher,
+    "widen",
+    lambda real: lambda job, others: replace(real(job, others), partitions=others),
+)
+
+
 MUTANTS += [Mutant(*each, needs_agents=True) for each in AGENT_MUTANTS]
+MUTANTS += [Mutant(*each, draw=preempting) for each in RESTART_MUTANTS]
 
 # --- the check
 
@@ -578,9 +609,9 @@ def shows(one: Mutant, seeds: Sequence[int]) -> Shown | None:
         if one.needs_agents and drawn(seed).agents is None:
             continue
         with one.put_in():
-            found = _found(seed)
+            found = _found(seed, one.draw)
         if found:
-            known = {name_of(sentence) for sentence in _found(seed)}
+            known = {name_of(sentence) for sentence in _found(seed, one.draw)}
             new = next((sentence for sentence in found if name_of(sentence) not in known), None)
             if new is not None:
                 return Shown(seed, after, new)
@@ -589,8 +620,8 @@ def shows(one: Mutant, seeds: Sequence[int]) -> Shown | None:
     return None
 
 
-def _found(seed: int) -> list[str]:
-    return violations(run(drawn(seed)))
+def _found(seed: int, draw: Draw) -> list[str]:
+    return violations(run(draw(seed)))
 
 
 def name_of(sentence: str) -> str:

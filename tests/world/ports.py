@@ -10,7 +10,7 @@ is a call of the process that runs now.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -95,7 +95,7 @@ class Files:
 
 @dataclass
 class Store:
-    """The database: tries of placements by job id. `state` is up, locked or full.
+    """The database: tries of placements by job id, and what restarts remember. `state` is up, locked or full.
 
     A database that an admin has moved away (`generation`) is not written by those who had opened it.
     """
@@ -103,9 +103,10 @@ class Store:
     tries: dict[int, Try] = field(default_factory=dict)
     state: str = "up"
     generation: int = 0
+    memories: dict[str, PolicyHistory] = field(default_factory=dict)
 
     def move_away(self) -> None:
-        self.tries = {}
+        self.tries, self.memories = {}, {}
         self.generation += 1
 
 
@@ -126,12 +127,15 @@ class Controller:
     slurmdbd_is_up: bool = True
     many: int = executor.MANY
     quiet_interval_s: Callable[[], float] = lambda: 0.0
+    queued_check_s: float = 0.0
     is_repaired: bool = False
     keeps_log: bool = False
     #: Lines of the log about defects of slurm_sns.
     defects: list[str] = field(default_factory=list)
     #: The agents on the nodes (agents.Agents), where the schedule has any.
     agents: Any = None
+    #: The settings of restarts (restarts.rules_of); None: nothing is restarted.
+    restarts: Mapping[str, Any] | None = None
 
     def latency_s(self, least_s: float) -> float:
         """How long an RPC takes now."""
@@ -252,6 +256,11 @@ class Caller:
         self.controller.world.history.add("look", by=self.name)
         return answer
 
+    def seen_one(self, job_id: int, answer: Seen) -> Seen:
+        """Note that this daemon now sees this job."""
+        self.controller.world.history.add("load", job_id, self.name)
+        return answer
+
     def log(self, line: str) -> None:
         """The log. Lines about defects of our own are always kept."""
         is_defect = line.startswith(OUR_DEFECT)
@@ -290,7 +299,7 @@ class StateOf:
             qos_priorities=((SMALL, 0), ("normal", 0)) if known else (),
             tres_limits=_NOTHING_WE_CHANGE if known else UNKNOWN,
             backfill=self._backfill,
-            preemption=NO_PREEMPTION if known else _PREEMPTION_UNKNOWN,
+            preemption=replace(PREEMPTION if site.suspends_by_tier else NO_PREEMPTION, of_qos=() if known else None),
             has_boost=site.priority_type == "priority/multifactor",
             database_queue=DatabaseQueue(slurm.database_queue, site.most_database_messages),
         )
@@ -308,7 +317,7 @@ class StateOf:
 
 
 #: The limits of the world are on cores and on jobs: nothing that a placement changes.
-_PREEMPTION_UNKNOWN = PreemptionRules(of_qos=None)
+PREEMPTION = PreemptionRules("preempt/partition_prio", "GANG,SUSPEND")
 _NOTHING_WE_CHANGE = TresLimits(of_users={user: frozenset() for user in USER_IDS})
 
 
@@ -337,12 +346,6 @@ class _Job:
 
     def requeue(self) -> None:
         self._ask("requeue", lambda by: self.controller.slurm.requeue(self._id, by))
-
-    def suspend(self) -> None:
-        self._ask("suspend", lambda by: self.controller.slurm.suspend(self._id, by))
-
-    def unsuspend(self) -> None:
-        self._ask("resume", lambda by: self.controller.slurm.unsuspend(self._id, by))
 
     def _ask(self, kind: str, effect: Callable[[str], object]) -> None:
         caller = running(self.controller)
@@ -379,7 +382,7 @@ def stand_ins(controller: Controller) -> Iterator[None]:
     def load(job_id: int) -> ObservedJob:
         caller = running(controller)
         caller.concerns = job_id
-        found: ObservedJob = caller.rpc("load", lambda: slurm.load_job(job_id))
+        found: ObservedJob = caller.rpc("load", lambda: caller.seen_one(job_id, slurm.load_job(job_id)))
         return found
 
     def run(_command: str, *words: str) -> str:
@@ -412,6 +415,8 @@ def kind_of(fields: Mapping[str, str]) -> str:
         return "place"
     if record.is_slurms:
         return "free"
+    if "Partition" in fields:
+        return "widen"
     return "renew" if set(fields) == {"AdminComment", "StartTime"} else "regate"
 
 
@@ -433,17 +438,25 @@ class HistoryOf:
         self.check("the store's tries cannot be read", reads=True)
         return dict(self._store.tries)
 
-    def load_memory(self, _policy: str) -> PolicyHistory | None:
-        return None
+    def load_memory(self, policy: str) -> PolicyHistory | None:
+        found: PolicyHistory | None = self._caller.call("memory", lambda: self._memory(policy), STORE_S)
+        return found
 
-    def save(self, changed: Iterable[Try], gone: Iterable[int], _memory: PolicyHistory | None = None) -> None:
-        self._caller.call("save", lambda: self._saved(list(changed), list(gone)), STORE_S)
+    def _memory(self, policy: str) -> PolicyHistory | None:
+        self.check("the store's memory cannot be read", reads=True)
+        return self._store.memories.get(policy)
+
+    def save(self, changed: Iterable[Try], gone: Iterable[int], memory: PolicyHistory | None = None) -> None:
+        kind = "save" if memory is None else "remember"
+        self._caller.call(kind, lambda: self._saved(list(changed), list(gone), memory), STORE_S)
 
     def check_writable(self) -> None:
         self._caller.call("open", lambda: self._saved([], []), STORE_S)
 
-    def _saved(self, changed: Sequence[Try], gone: Sequence[int]) -> None:
+    def _saved(self, changed: Sequence[Try], gone: Sequence[int], memory: PolicyHistory | None = None) -> None:
         self.check("the store's tries cannot be written")
+        if memory is not None:
+            self._store.memories[memory.policy] = memory
         for each in changed:
             self._store.tries[each.job_id] = each
         for job_id in gone:

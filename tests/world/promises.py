@@ -13,6 +13,7 @@ from world.history import Event
 from world.promises_agents import agents_at_the_end
 from world.promises_cycles import gated_while_dead, left_as_it_was, not_honest, not_stopped
 from world.promises_end import at_the_end
+from world.promises_restarts import asked_in_vain, restarted
 from world.promises_starts import over_capacity, started_twice, started_wrongly
 from world.promises_tale import Tale
 from world.promises_writes import (
@@ -30,8 +31,10 @@ _WRITES: tuple[Rule, ...] = (gated_too_long, written, placed_while_off, lapsed_l
 #: The rules for each kind of event. They see the event before the tale goes on by it.
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "submit": (gated_too_long, gated_while_off),
-    **dict.fromkeys(("place", "regate", "free", "renew", "unboost", "update"), _WRITES),
-    **dict.fromkeys(("hold", "release", "requeue", "suspend", "resume", "cancel"), (forbidden,)),
+    **dict.fromkeys(("place", "regate", "free", "renew", "widen", "unboost", "update"), _WRITES),
+    **dict.fromkeys(("hold", "release", "suspend", "resume", "cancel"), (forbidden,)),
+    "requeue": (restarted,),
+    "refused": (asked_in_vain,),
     "start": (started_twice, started_wrongly, over_capacity),
     "beat": (not_honest,),
     "daemon": (not_stopped,),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -96,7 +97,7 @@ def _waiting_for_ever(result: Any, tale: Tale) -> Iterator[str]:
 
 def _could_start(model: ModelJob, job: Job, slurm: Slurm) -> bool:
     """Whether Slurm itself would start the job now as its owner wants it, on a partition without other jobs."""
-    inside = slurm.partitions[model.partition].nodes
+    inside = [name for each in model.asks_in for name in slurm.partitions[each].nodes]
     is_empty = not any(set(inside) & set(other.allocated) for other in slurm.jobs.values() if other.state in OCCUPYING)
     if not is_empty or any(value is UNKNOWN for value in job.own.values()) or model.gres:
         return False
@@ -104,4 +105,4 @@ def _could_start(model: ModelJob, job: Job, slurm: Slurm) -> bool:
     plain.required, (plain.ways, plain.bandwidth_gbps, _) = job.own["nodes"], job.own["gres"]
     plain.memory_per_cpu_mb, plain.memory_per_node_mb = job.own["memory"]
     plain.tasks_per_node, plain.min_cpus_per_node = job.own["tasks_per_node"], job.own["min_cpus_per_node"]
-    return slurm.passes.would_start(plain)
+    return any(slurm.passes.would_start(replace(plain, partition=name)) for name in plain.asks_in)

@@ -25,7 +25,7 @@ _SEGMENT = re.compile(r"(?:\A|(?<=[ \t\n;]))sns:[0-9](?:[^;\n]*[^;\n ])?")
 _WORDS = frozenset(
     (
         *("alpha", "program", "max-scale", "heuristic", "exclusive", "reprofile", "restartable", "fixed"),
-        *("g", "b", "r", "n", "at", "t", "tg", "mo", "mg", "w", "bw", "free"),
+        *("g", "b", "r", "p", "n", "at", "t", "tg", "mo", "mg", "w", "bw", "free"),
     )
 )
 _GRANT = re.compile(r"(?:\A|;)sns:grant=[^;]*")
@@ -40,6 +40,7 @@ CONCERNS = {
     "StartTime": "begin_s",
     "Extra": "extra",
     "AdminComment": "admin_comment",
+    "Partition": "partitions",
 }
 
 
@@ -111,6 +112,7 @@ class Job:
         own_extra: Extra as people wrote it last; a grant that they wrote themselves is theirs.
         own_hold: "user" or "admin" while somebody holds it.
         is_opened: its owner has opened our gate.
+        is_widened: we have given it more partitions.
         people_s: when people last changed each field.
         changed_s: when anybody but the daemons in `written_s` last changed it.
         written_s: when each daemon of ours last changed it.
@@ -118,6 +120,7 @@ class Job:
         tries_s: since when a placement of ours waits for Slurm to start the job, with slurmctld there.
         is_mixed: its mark was changed by others: by an administrator, or by a daemon of ours, unseen by the next one.
         allowed: how often it may have started by now.
+        moves: how often we have restarted it.
     """
 
     id: int
@@ -128,6 +131,7 @@ class Job:
     own_extra: str = ""
     own_hold: str = ""
     is_opened: bool = False
+    is_widened: bool = False
     people_s: dict[str, float] = field(default_factory=dict)
     changed_s: float = 0.0
     written_s: dict[str, float] = field(default_factory=dict)
@@ -136,6 +140,7 @@ class Job:
     tries_s: float = inf
     started_s: list[float] = field(default_factory=list)
     allowed: int = 1
+    moves: int = 0
     takes: Mapping[str, Any] = field(default_factory=dict)
     is_gone: bool = False
     is_mixed: bool = False

@@ -27,6 +27,11 @@ def started_wrongly(event: Event, tale: Tale) -> Iterator[str]:
         job.begins_later(event.wall_s + tale.set_back_s) and not job.started_s
     ):  # once it has run, a requeue gives it another time
         yield f"started too early: {told}, {job.own['begin_s'] - event.wall_s:.1f} s before its begin time"
+    own_partitions = job.own["partitions"]
+    if own_partitions is not UNKNOWN:
+        pools = (pool for pool in tale.pools if set(own_partitions) <= set(pool))
+        if event.data["partition"] not in {*own_partitions, *next(pools, ())}:
+            yield f"wrong partition: {told} in {event.data['partition']}, its owner wants {','.join(own_partitions)}"
     own = job.own["nodes"]
     # A job that needs fewer nodes than its owner lists runs on some of them.
     if own is not UNKNOWN and not (set(own) <= nodes or nodes <= set(own)):

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any
 
+from slurm_sns.restarts.rules import RestartRules
 from world.history import Event
 from world.promises_jobs import OURS, Jobs
 from world.promises_services import Services
+from world.restarts import rules_of
 from world.slurm_jobs import Now
 
 #: Gates are in whole seconds, and a cycle looks at its beginning; what was put off is made up for after so long.
@@ -25,7 +27,19 @@ class Tale:
 
     def __init__(self, result: Any) -> None:
         self.jobs = Jobs()
+        #: The settings of restarts; None where nothing is restarted.
+        self.restart_rules: RestartRules | None = None
+        if getattr(result.schedule, "restarts", None) is not None:
+            self.restart_rules = rules_of(result.schedule.restarts)
+        #: How each daemon saw the jobs with nodes in its last look, and single ones since.
+        self.looked: dict[str, dict[int, Now]] = {}
+        self.loaded: dict[str, dict[int, Now]] = {}
+        #: The work that our restarts have lost, in core-seconds: by user, and by job and its number of restarts.
+        self.lost_core_s: dict[str, dict[tuple[int, int], float]] = {}
+        #: Whether the clock was ever set, and whether an administrator has ever moved the store away.
+        self.was_set = self.was_moved = False
         self.capacity = result.slurm.site.nodes
+        self.pools: tuple[tuple[str, ...], ...] = result.settings.pools
         self.place_timeout_s: float = result.settings.place_timeout_s
         times: Mapping[str, float] = result.times
         self.first_lease_s, self.lease_s = times["first_lease_s"], times["lease_s"]
@@ -50,7 +64,14 @@ class Tale:
         self.at_s, self.wall_s = event.at_s, event.wall_s
         if event.data.get("is_half") and event.by in OURS:
             self.refused_by[event.job] = event.by
+        if event.kind == "look" and self.restart_rules is not None:
+            self.looked[event.by] = {job.id: job.now for job in self.jobs.running()}
+            self.loaded[event.by] = {}
+        elif event.kind == "load" and event.job in self.jobs.of:
+            self.loaded.setdefault(event.by, {})[event.job] = self.jobs.of[event.job].now
+        self.was_moved |= event.kind == "store" and event.data["state"] == "gone"
         if event.kind == "clock":
+            self.was_set = True
             self.set_back_s += max(0.0, -event.data["step_s"])
         self.jobs.take(event)
         self.services.take(event)

@@ -37,6 +37,8 @@ def _not_ours(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
     is_tasks = was.tasks != now.tasks and not tale.jobs.is_unseen(job, event.by, "tasks")
     if was.others != now.others or is_tasks:
         yield f"field changed: {told}: {event.data['fields']}"
+    if was.partitions != now.partitions and not _widens(event, tale, job):
+        yield f"partitions changed: {told}: from {','.join(was.partitions)} to {','.join(now.partitions)}"
     if was.hold not in (now.hold, "bad"):
         yield f"hold changed: {told}: from {was.hold or 'none'} to {now.hold or 'none'}"
     if _places(event) and job.own_hold and not tale.jobs.is_unseen(job, event.by, "hold"):
@@ -49,6 +51,17 @@ def _not_ours(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
         yield f"taken again: {told}: it was given to Slurm ({job.mark['free']})"
     elif job.is_opened and not tale.set_back_s and now.begin_s > event.wall_s + ROUNDING_S:
         yield f"taken again: {told}: its owner has opened it"
+
+
+def _widens(event: Event, tale: Tale, job: Job) -> bool:
+    """Whether a job got the others of its group after its owner's partitions, and for the first time."""
+    was, now = event.data["was"], event.data["now"]
+    if tale.jobs.is_unseen(job, event.by, "partitions"):
+        job.is_widened = True
+        return True
+    is_first, job.is_widened = not job.is_widened, True
+    is_longer = now.partitions[: len(was.partitions)] == was.partitions and was.state == WAITING
+    return is_first and is_longer and any(set(now.partitions) <= set(pool) for pool in tale.pools)
 
 
 def _overwritten(event: Event, tale: Tale, job: Job, told: str) -> Iterator[str]:
@@ -197,6 +210,6 @@ def lapsed_left(event: Event, tale: Tale) -> Iterator[str]:
 
 
 def forbidden(event: Event, _tale: Tale) -> Iterator[str]:
-    """We never hold or release a job, and our policies here never requeue, suspend, resume or cancel one."""
+    """We never hold or release a job, and our policies here never suspend, resume or cancel one."""
     if event.by in OURS:
         yield f"not ours to do: {event.by} did a {event.kind} of job {event.job} at {event.at_s:.3f} s"

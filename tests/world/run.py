@@ -145,6 +145,8 @@ class _Run:
             self.world, self.slurm, site, Random(f"latency {schedule.seed}"), many=schedule.many, keeps_log=keeps_log
         )
         self.controller.quiet_interval_s = self._quiet_interval_s
+        self.controller.queued_check_s = schedule.queued_check_s
+        self.controller.restarts = schedule.restarts
         managed = frozenset(schedule.managed)
         self.daemons: dict[str, Daemon] = {
             name: SchedulerDaemon(self.controller, name, managed, schedule.policy)
@@ -184,7 +186,7 @@ class _Run:
             slurm=self.slurm,
             schedule=schedule,
             store=self.controller.store.tries,
-            settings=settings("enforce", frozenset(schedule.managed)),
+            settings=settings("enforce", frozenset(schedule.managed), schedule.queued_check_s),
             times=times(),
             is_double=schedule.is_double,
             alive=schedule.ending == "healthy",

@@ -83,6 +83,10 @@ class Schedule:
     #: What there is of agents on the nodes (schedule_agents); None: none.
     agents: dict[str, Any] | None = None
     is_double: bool = False
+    #: After so long a job may start in all managed partitions; 0: never.
+    queued_check_s: float = 0.0
+    #: The settings of restarts of suspended jobs (restarts.RestartRules); None: nothing is restarted.
+    restarts: dict[str, Any] | None = None
 
     def site(self) -> SlurmSite:
         """The cluster."""
@@ -252,6 +256,8 @@ class Drawing:
             quiet_from_s=quiet_from_s,
             steps=self.steps,
             is_double=is_double,
+            # Drawn apart, so that all else stays as it is.
+            queued_check_s=Random(f"alike {self.seed}").choice((0.0, 1.0, 3.0)) if len(self.managed) > 1 else 0.0,
         )
 
     def draw_site(self, *, is_spread: bool) -> None:

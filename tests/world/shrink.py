@@ -97,6 +97,8 @@ class _Shrinking:
             for name, plain in PLAIN.items():
                 if best.agents[name] != plain:
                     yield replace(best, agents={**best.agents, name: plain})
+        if best.restarts is not None:
+            yield replace(best, restarts=None)
         if best.many != 64:
             yield replace(best, many=64)
         for name in list(best.partitions):

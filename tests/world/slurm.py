@@ -93,13 +93,24 @@ _ORDER = {
                 "Extra",
             ),
             *("NumTasks", "TimeLimit", "Deadline", "Priority", "Nice", "MinMemoryCPU", "MinMemoryNode", "JobName"),
-            *("TasksPerNode", "MinCPUsNode", "NumCPUs", "TresPerNode", "StartTime", "SiteFactor"),
+            *("TasksPerNode", "MinCPUsNode", "NumCPUs", "TresPerNode", "StartTime", "SiteFactor", "Requeue"),
         )
     )
 }
 #: Parts that Slurm takes from jobs that have started, too.
 _ANY_TIME = frozenset(
-    ("ArrayTaskThrottle", "AdminComment", "Comment", "Extra", "TimeLimit", "Priority", "Nice", "JobName", "SiteFactor")
+    (
+        "ArrayTaskThrottle",
+        "AdminComment",
+        "Comment",
+        "Extra",
+        "TimeLimit",
+        "Priority",
+        "Nice",
+        "JobName",
+        "SiteFactor",
+        "Requeue",
+    )
 )
 #: Those that only SlurmUser and administrators may change.
 _PRIVILEGED = frozenset({"AdminComment", "SiteFactor"})
@@ -135,11 +146,14 @@ class SlurmSite:
     memory_per_cpu_mb: int = 1000
     #: Jobs of a higher PriorityTier suspend those of a lower one (PreemptMode=SUSPEND,GANG).
     suspends_by_tier: bool = False
+    #: Processes of a requeued job may live for so long before they are killed; 0: all end soon.
+    kill_wait_s: float = 0.0
     most_database_messages: int = 10_000
 
 
 #: The fields of pyslurm's JobSubmitDescription that our executor writes, by scontrol's names.
 _WORDS = {
+    "partitions": "Partition",
     "required_nodes": "ReqNodeList",
     "ntasks": "NumTasks",
     "ntasks_per_node": "TasksPerNode",
@@ -290,7 +304,12 @@ class Slurm:
 
     def load_partitions(self) -> tuple[ObservedPartition, ...]:
         return tuple(
-            ObservedPartition(name, each.state, each.tier, nodes_max=each.max_nodes, walltime_s=each.max_time_s)
+            ObservedPartition(
+                *(name, each.state, each.tier),
+                nodes_max=each.max_nodes,
+                walltime_s=each.max_time_s,
+                preempt_mode="GANG,SUSPEND" if self.site.suspends_by_tier else "",
+            )
             for name, each in self.partitions.items()
         )
 
@@ -391,15 +410,21 @@ class Slurm:
         self._requeue(job)
 
     def suspend(self, job_id: int, by: str) -> None:
-        """Stop the job's processes. Its priority is 0 until it goes on, so if it is requeued it is held."""
+        """Stop the job's processes. Its priority is 0 until it goes on, so if it is requeued it is held.
+
+        A job that preemption has suspended does not go on by itself then.
+        """
         job = self._job(job_id)
         if job.state not in ("RUNNING", "SUSPENDED"):
             raise self._refused(job, by, IS_PENDING if job.is_pending else ENDING)
+        was_paused, job.is_paused = job.is_paused, True
         if job.state == "RUNNING":
+            job.keeps_cores = False
             self._stop(job, by)
             self.passes.wake()
-        job.is_paused = True
-        changed(job)
+        elif not was_paused:
+            self._tell("suspend", job, by)
+            self.passes.wake()
 
     def preempt(self, job: ModelJob) -> None:
         """Stop the job for one of a higher tier: it keeps its priority, and goes on once there is room."""
@@ -407,13 +432,18 @@ class Slurm:
 
     def go_on(self, job: ModelJob) -> None:
         """The jobs for which this one was preempted have ended."""
-        job.state, job.suspended_s = "RUNNING", int(self.world.wall_s())
+        self._run_on(job, "slurm")
+
+    def _run_on(self, job: ModelJob, by: str) -> None:
+        job.state, job.suspended_s, job.keeps_cores = "RUNNING", int(self.world.wall_s()), True
         self._set_due(job, job.left_true_s)
-        self._tell("resume", job, "slurm")
+        self._tell("resume", job, by)
 
     def _stop(self, job: ModelJob, by: str) -> None:
         job.state, job.left_true_s = "SUSPENDED", job.due_true_s - self.world.true_s
-        job.suspended_s = int(self.world.wall_s())
+        now_s = int(self.world.wall_s())
+        job.ran_s += now_s - max(job.start_s, job.suspended_s)
+        job.suspended_s = now_s
         self._set_due(job, inf)
         self._tell("suspend", job, by)
 
@@ -423,10 +453,8 @@ class Slurm:
         if job.state != "SUSPENDED":
             has_ended = job.state != "RUNNING"
             raise self._refused(job, by, IS_PENDING if job.is_pending else ENDING if has_ended else NOT_SUSPENDED)
-        job.state, job.suspended_s = "RUNNING", int(self.world.wall_s())
         job.is_paused, job.hold = False, ""
-        self._set_due(job, job.left_true_s)
-        self._tell("resume", job, by)
+        self._run_on(job, by)
 
     # --- scontrol
 
@@ -639,6 +667,8 @@ class Slurm:
                 begin_s = int(later or 0) + now_s if later != text else int(text.removeprefix("uts"))
                 if not text.startswith("uts") or begin_s >= LEAST_UTS_S:  # otherwise scontrol sends no begin time
                     job.begin_s = max(begin_s, now_s)
+            case "Requeue":
+                job.may_restart = text == "1"
             case "ArrayTaskThrottle":
                 job.array_limit = int(text) or None
 
@@ -667,13 +697,19 @@ class Slurm:
         else:
             job.nice, job.priority, job.fixed_priority = 0, priority, True
 
-    def _set_partition(self, job: ModelJob, name: str, by: str) -> None:
-        """Move the job. Whether its node list fits the partition is seen when it could start."""
-        if name not in self.partitions:
+    def _set_partition(self, job: ModelJob, text: str, by: str) -> None:
+        """Move the job. Whether its node list fits the partition is seen when it could start.
+
+        Of several, those that take no new jobs are left out without an error (seen).
+        """
+        names = tuple(text.split(","))
+        if not set(names) <= self.partitions.keys():
             raise self._refused(job, by, INVALID_PARTITION)
-        if name != job.partition and self.partitions[name].state in ("INACTIVE", "DRAIN"):
+        closed = {name for name in names if self.partitions[name].state in ("INACTIVE", "DRAIN")}
+        names = tuple(name for name in names if name not in closed or (len(names) == 1 and name in job.asks_in))
+        if not names:
             raise self._refused(job, by, NOT_AVAILABLE)
-        job.partition = name
+        job.partition, job.several = names[0], names if len(names) > 1 else ()
 
     def _set_limit(self, job: ModelJob, walltime_s: int, by: str) -> None:
         most_s = self.partitions[job.partition].max_time_s
@@ -922,6 +958,7 @@ class Slurm:
             bandwidth=job.bandwidth_gbps,
             pinned=bool(job.required),
             restarts=job.restarts,
+            partition=job.partition,
         )
         return job
 
@@ -960,7 +997,10 @@ class Slurm:
         if job.begin_s <= job.submit_s:  # a begin time of its owner's, or of ours, that lies ahead stays
             job.begin_s = job.submit_s + int(self.site.requeue_delay_s) + 1
         job.will_wait, job.state = True, "COMPLETING"
-        self._set_due(job, COMPLETING_S if had_nodes else 0.0)
+        completes_s = COMPLETING_S
+        if self.site.kill_wait_s:
+            completes_s += self.world.random.random() * self.site.kill_wait_s
+        self._set_due(job, completes_s if had_nodes else 0.0)
         changed(job)
 
     def _requeue_held(self, job: ModelJob, by: str) -> None:
@@ -975,7 +1015,7 @@ class Slurm:
             self._end(job, job.how, "")
             return
         job.will_wait, job.state, job.allocated, job.cores = False, WAITING, (), ()
-        job.start_s, job.suspended_s = 0, 0
+        job.start_s, job.suspended_s, job.ran_s, job.keeps_cores = 0, 0, 0, True
         if not job.hold:
             job.reason = "BeginTime"
         self._prioritise(job)

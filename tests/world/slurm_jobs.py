@@ -32,7 +32,10 @@ REQUEUED_HELD = "job requeued in held state"
 
 
 class Now(NamedTuple):
-    """A job as it truly is at one moment, for the history; `others` is what we never write."""
+    """A job as it truly is at one moment, for the history; `others` is what we never write.
+
+    `is_paused`: a person has suspended it. `ran_s`: how long it had run when it was suspended last.
+    """
 
     state: str
     hold: str
@@ -50,7 +53,11 @@ class Now(NamedTuple):
     deadline_s: int | None
     walltime_s: int
     array: tuple[int | None, int | None]
+    partitions: tuple[str, ...]
     others: tuple[Any, ...]
+    may_restart: bool = True
+    is_paused: bool = False
+    ran_s: int = 0
 
     @property
     def is_boosted(self) -> bool:
@@ -64,8 +71,11 @@ class ModelJob:
 
     `hold` is "", "user", "admin" or "bad" (Slurm itself: BadConstraints). `begin_s` is Slurm's begin time: 0 until the
     job may start, then the moment since which it may. `cores` are those on each allocated node. At `due_true_s` it
-    ends, has completed, or is forgotten, whatever comes next. `is_paused`: suspended, with priority 0 for that long.
-    `is_missing`: it has ended, and slurmctld has lost that; it finds out at `due_true_s`.
+    ends, has completed, or is forgotten, whatever comes next. `is_paused`: suspended by a command, with priority 0 for
+    that long; a job that preemption suspends is not. `keeps_cores`: no command has stopped it while it ran. `ran_s` is
+    its run time up to its last suspension, without earlier ones. `is_missing`: it has ended, and slurmctld has lost
+    that; it finds out at `due_true_s`. `several` are the partitions in which it may run, if it is not one; `partition`
+    is then the one that it was last looked at in, or runs in.
     """
 
     id: int
@@ -84,6 +94,7 @@ class ModelJob:
     run_s: float = 3.0
     fails: bool = False
     partition: str = "main"
+    several: tuple[str, ...] = ()
     account: str = "physics"
     qos: str = "normal"
     name: str = "job"
@@ -118,6 +129,8 @@ class ModelJob:
     cores: tuple[int, ...] = ()
     start_s: int = 0
     suspended_s: int = 0
+    ran_s: int = 0
+    keeps_cores: bool = True
     ended_s: int = 0
     due_true_s: float = 0.0
     left_true_s: float = 0.0
@@ -129,6 +142,11 @@ class ModelJob:
     planned_s: int = 0
     shown: ObservedJob | None = None
     taken: list[tuple[str, Resources]] | None = None
+
+    @property
+    def asks_in(self) -> tuple[str, ...]:
+        """The partitions in which it may run."""
+        return self.several or (self.partition,)
 
     @property
     def is_held(self) -> bool:
@@ -170,12 +188,13 @@ class ModelJob:
     def takes(self) -> list[tuple[str, Resources]]:
         """What the job takes on each of its nodes; kept until `changed` is called.
 
-        A suspended job has given back its cores, not the rest.
+        A job that a command suspends gives back its cores, not the rest. One that preemption suspends gives back
+        nothing: only jobs of higher tiers may have its cores (seen: CPUAlloc stays).
         """
         if self.taken is None:
-            runs = self.state != "SUSPENDED"
+            has_cores = self.keeps_cores or self.state != "SUSPENDED"
             self.taken = [
-                (node, Resources(cores if runs else 0, self.memory_on(cores), self.ways, self.bandwidth_gbps))
+                (node, Resources(cores if has_cores else 0, self.memory_on(cores), self.ways, self.bandwidth_gbps))
                 for node, cores in zip(self.allocated, self.cores, strict=True)
             ]
         return self.taken
@@ -200,7 +219,11 @@ def now_of(job: ModelJob) -> Now:
         job.deadline_s,
         job.walltime_s,
         (job.array_id, job.array_task),
-        (job.nice, job.partition, job.qos, job.name, job.comment, job.excluded, job.fixed_priority, job.array_limit),
+        job.asks_in,
+        (job.nice, job.qos, job.name, job.comment, job.excluded, job.fixed_priority, job.array_limit),
+        job.may_restart,
+        job.is_paused,
+        job.ran_s,
     )
 
 
@@ -214,6 +237,16 @@ def observed(job: ModelJob) -> ObservedJob:
 def changed(job: ModelJob) -> None:
     """Forget how the job was shown, and what it took."""
     job.shown = job.taken = None
+
+
+def _ran_s(job: ModelJob) -> int:
+    """RunTime: without the suspensions."""
+    if job.state == WAITING or not job.start_s:
+        return 0
+    if job.state == "SUSPENDED":
+        return job.ran_s
+    until_s = job.ended_s if job.state not in OCCUPYING else job.start_s
+    return job.ran_s + max(0, until_s - max(job.start_s, job.suspended_s))
 
 
 def _observed(job: ModelJob) -> ObservedJob:
@@ -232,7 +265,7 @@ def _observed(job: ModelJob) -> ObservedJob:
         state=_SHOWN.get(job.state, JobState.RUNNING),
         name=job.name,
         account=job.account,
-        partitions=(job.partition,),
+        partitions=job.asks_in if job.is_pending else (job.partition,),
         qos=job.qos,
         priority=0 if job.hold or job.is_paused else job.priority,
         nice=job.nice,
@@ -259,6 +292,7 @@ def _observed(job: ModelJob) -> ObservedJob:
         start_s=job.start_s if not waits else job.planned_s,
         end_s=job.start_s + job.walltime_s if job.state in OCCUPYING else job.ended_s,
         suspended_s=job.suspended_s,
+        ran_s=_ran_s(job),
         may_restart=job.may_restart,
         ways=job.ways,
         bandwidth_gbps=job.bandwidth_gbps,

@@ -6,8 +6,8 @@ at all jobs every bf_interval: it plans the first job that has no room, on the n
 others' time limits, and starts others only where they do not delay it. A pass takes time: what it starts is decided by
 the queue at its beginning, and done at its end if that still holds.
 
-With `suspends_by_tier` a job without room suspends running jobs of lower tiers on its nodes. They keep their memory and
-go on as soon as their cores are free again.
+With `suspends_by_tier` a job without room suspends running jobs of lower tiers on its nodes. They keep their memory,
+and their cores against all jobs but those of higher tiers, and go on as soon as nothing runs on these cores any more.
 
 A job whose begin time lies ahead is no part of the queue: it holds up nobody. Nothing starts on a node where a job is
 completing.
@@ -71,6 +71,13 @@ class Rest:
     kept: tuple[frozenset[str], float] | None = None
 
 
+def _add_cores(free: Free, job: ModelJob, times: int = 1) -> None:
+    """Count the cores that the job has on these nodes as free; `times` -1: as taken again."""
+    for name, cores in zip(job.allocated, job.cores, strict=True):
+        if name in free:
+            free[name] = free[name]._replace(cores=free[name].cores + times * cores)
+
+
 class Passes:
     """The passes of one Slurm."""
 
@@ -79,7 +86,8 @@ class Passes:
         self._main_s = MAIN_INTERVAL_S
         self._backfill_s = slurm.site.bf_interval_s
         self._ends_s = inf
-        self._noted: list[int] = []
+        #: The jobs in the queue, each once for every partition in which it may run.
+        self._noted: list[tuple[int, str]] = []
         self._is_backfill = False
         self._completing: set[str] = set()
         #: Whether empty nodes could hold a job that asks for this.
@@ -105,12 +113,12 @@ class Passes:
                 self._backfill_s = now_s + self._slurm.site.bf_interval_s
             else:
                 self._main_s = now_s + MAIN_INTERVAL_S
-            self._noted = [job.id for job in self._queue()]
+            self._noted = self._queue()
             self._ends_s = now_s + self._slurm.world.random.uniform(*PASS_TAKES_S)
 
     # --- one pass
 
-    def _queue(self) -> list[ModelJob]:
+    def _queue(self) -> list[tuple[int, str]]:
         waiting = []
         for job in self._slurm.jobs.values():
             if job.state == WAITING:
@@ -118,10 +126,10 @@ class Passes:
                     waiting.append(job)
                 elif job.reason not in HELD:
                     self._slurm.note(job, HOLD_REASONS["admin"])
-        if len(waiting) < 2:
-            return waiting
+        entries = [(job, name) for job in waiting for name in job.asks_in]
         tiers = {name: each.tier for name, each in self._slurm.partitions.items()}
-        return sorted(waiting, key=lambda job: (-tiers[job.partition], -job.priority, job.id))
+        entries.sort(key=lambda entry: (-tiers[entry[1]], -entry[0].priority, entry[0].id))
+        return [(job.id, name) for job, name in entries]
 
     def _run(self) -> None:
         slurm = self._slurm
@@ -135,10 +143,14 @@ class Passes:
         rest = Rest(self._free())
         self._completing = {name for job in slurm.jobs.values() if job.state == "COMPLETING" for name in job.allocated}
         use = Use(job for job in slurm.jobs.values() if job.state in ("RUNNING", "SUSPENDED"))
-        for job_id in self._noted:
+        for job_id, name in self._noted:
             while True:
                 job = slurm.jobs.get(job_id)
-                if job is None or job.state != WAITING or job.is_held:
+                if job is None or job.state != WAITING or job.is_held or name not in job.asks_in:
+                    break
+                job.partition = name
+                if job.several and not self._could_hold(job, self._inside(job)):
+                    slurm.note(job, "Resources")
                     break
                 if job.partition in rest.full:
                     slurm.note(job, "Priority")
@@ -159,38 +171,48 @@ class Passes:
                     break
 
     def _let_preempted_go_on(self) -> None:
+        suspended = [job for job in self._slurm.jobs.values() if job.state == "SUSPENDED"]
+        preempted = [job for job in suspended if not job.is_paused]
+        if not preempted:
+            return
         free = self._free()
-        for job in [job for job in self._slurm.jobs.values() if job.state == "SUSPENDED" and not job.is_paused]:
-            there = list(zip(job.allocated, job.cores, strict=True))
-            if all(cores <= free[name].cores for name, cores in there):
+        for job in suspended:
+            if job.keeps_cores:
+                _add_cores(free, job)
+        for job in preempted:
+            if all(cores <= free[name].cores for name, cores in zip(job.allocated, job.cores, strict=True)):
                 self._slurm.go_on(job)
-                free |= {name: free[name].minus(Resources(cores, 0)) for name, cores in there}
+                _add_cores(free, job, -1)
 
     def _preempted_room(self, job: ModelJob, rest: Rest) -> Room | None:
-        """Room for the job on the cores of running jobs of lower tiers, which are suspended then.
+        """Room for the job on the cores of jobs of lower tiers; those of them that run are suspended then.
 
         Which of several Slurm would suspend was not seen: the table has one node and one such job.
         """
         slurm = self._slurm
-        if not slurm.site.suspends_by_tier or job.is_held:
+        if not slurm.site.suspends_by_tier or job.is_held or job.is_alone:
             return None
         tier = slurm.partitions[job.partition].tier
         lower = [
             other
             for other in slurm.jobs.values()
-            if other.state == "RUNNING" and slurm.partitions[other.partition].tier < tier
+            if other.state in ("RUNNING", "SUSPENDED")
+            and other.keeps_cores
+            and slurm.partitions[other.partition].tier < tier
         ]
         usable = {name: rest.free[name] for name in self._inside(job) if self._is_usable(job, name)}
-        for number, other in enumerate(lower, 1):
-            for name, cores in zip(other.allocated, other.cores, strict=True):
-                if name in usable:
-                    usable[name] = usable[name].plus(Resources(cores, 0))
+        running = [other for other in lower if other.state == "RUNNING"]
+        for other in lower:
+            if other.state == "SUSPENDED":
+                _add_cores(usable, other)
+        for number in range(len(running) + 1):
+            if number:
+                _add_cores(usable, running[number - 1])
             room = self._choose(job, usable)
             if room is not None:
-                for victim in lower[:number]:
+                for victim in running[:number]:
                     if set(victim.allocated) & set(room[0]):
                         slurm.preempt(victim)
-                        rest.free = self._free()
                 return room
         return None
 

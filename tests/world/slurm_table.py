@@ -13,7 +13,7 @@ own and, where it fills or changes nodes, nodes of its own:
     r           c2       reservations, whole nodes
     w           c1       suspended jobs, drained and dead nodes
     k           c1, c3   a job that waits for such a node
-    low, high   c1       in the last case alone: jobs of high suspend those of low
+    low, high   c1       in the last two cases alone: jobs of high suspend those of low
 """
 
 #: The nodes of the mini cluster's partitions, and of those that the table adds to it: their names have one letter.
@@ -245,7 +245,7 @@ a job that runs is held once it is requeued
     alice: release a
     root: update a Nice=7
     see a
-    slurm: requeue a
+    root: requeue a
     until a pending restarts=2 quiet
     see a
     root: release a
@@ -253,7 +253,7 @@ a job that runs is held once it is requeued
     alice: hold a
     alice: release a
     see a
-    slurm: requeue a
+    root: requeue a
     until a pending restarts=3 quiet
     see a
 
@@ -261,7 +261,7 @@ a suspended job has lost its priority
     alice: submit a -p t -n1 --nice=3
     until a running
     pause 1.2
-    slurm: suspend a
+    root: suspend a
     see a
     alice: hold a
     alice: release a
@@ -270,9 +270,9 @@ a suspended job has lost its priority
     alice: update a Comment=x
     alice: update a TimeLimit=30
     see a
-    slurm: resume a
+    root: resume a
     see a
-    slurm: suspend a
+    root: suspend a
     root: requeue a
     until a pending restarts=1 quiet JobHeldAdmin
     see a
@@ -285,8 +285,10 @@ a suspended job has lost its priority
     root: release a
     see a
     alice: resume a
-    slurm: suspend a
-    slurm: requeue a u
+    root: suspend a
+    slurm: requeue a
+    root: resume a
+    root: requeue a
     until a pending restarts=2 quiet
     see a
 
@@ -295,23 +297,22 @@ a resumed job is not held
     until a running
     pause 1.2
     alice: hold a
-    slurm: suspend a
+    root: suspend a
     see a
-    slurm: resume a
+    root: resume a
     see a
-    slurm: suspend a
-    slurm: requeue a
+    root: requeue a
     until a pending restarts=1 quiet
     see a but reason
     alice: release a
     alice: submit b -p t -n1
     until b running
-    slurm: suspend b
+    root: suspend b
     alice: cancel b
     until b ended quiet
     see b
-    slurm: suspend b
-    slurm: resume b
+    root: suspend b
+    root: resume b
 
 an owner cannot release what an administrator holds
     alice: submit a -p t -n1 -H
@@ -617,7 +618,7 @@ a completing job takes little
     slurm: unboost a
     alice: hold a
     slurm: place a c3
-    slurm: requeue a
+    root: requeue a
     see a
 
 alone: nothing starts where a job is completing
@@ -653,7 +654,7 @@ a requeued job keeps what was written into it, and Slurm gates it
     slurm: place a c3 per_node=2 tasks=2 ways=2 memory=300 extra=sns:grant=x
     until a running
     pause 1.2
-    slurm: requeue a
+    root: requeue a
     until a pending restarts=1 quiet
     see a but nodes_min
     slurm: regate a 3600 per_node=0 tasks=2 per_cpu=100 no_extra
@@ -680,11 +681,11 @@ a job that is held while it runs
     see a
     root: release a
     see a
-    slurm: requeue a
+    root: requeue a
     until a pending restarts=1 quiet
     see a
     root: uhold b
-    slurm: requeue b
+    root: requeue b
     until b pending restarts=1 quiet
     see b
 
@@ -736,38 +737,35 @@ a requeued job is not held
     alice: hold a
     see a
     alice: requeue a
-    slurm: requeue a
-    slurm: suspend a
-    slurm: resume a
+    root: requeue a
+    root: suspend a
+    root: resume a
     see a
 
 a job may be moved to another partition
     alice: submit a -p t -n1 -w c3 --gres=llc:1
     until a running
     pause 1.2
-    slurm: requeue a u
+    root: requeue a
     until a pending restarts=1 quiet
+    root: update a Partition=u ReqNodeList= TresPerNode=
     see a
     alice: submit b -p t -n1 -w c3
     until b running
     pause 1.2
-    slurm: requeue b q
+    root: requeue b
     until b pending restarts=1 quiet
+    root: update b Partition=q ReqNodeList=
     see b
-    alice: submit c -p t -n1
-    until c running
-    pause 1.2
-    slurm: requeue c nowhere
-    until c pending restarts=1 quiet
-    see c
+    root: update b Partition=nowhere
+    see b
 
 a job that may not restart is not requeued
     alice: submit a -p t -n1 --no-requeue
     until a running
-    slurm: requeue a
+    root: requeue a
     alice: requeue a
     see a
-    slurm: requeue a u
     alice: cancel a
     until a ended quiet
     alice: requeue a
@@ -793,17 +791,17 @@ a suspended job keeps its memory, and a dead node loses its jobs
     alice: submit a -p w -n20 --mem=1000 --gres=llc:2
     until a running
     see node c1
-    slurm: suspend a
+    root: suspend a
     see a
     see node c1
-    slurm: suspend a
+    root: suspend a
     alice: submit b -p w -n28 --mem=1000 -t 30
     until b running
     see node c1
-    slurm: resume a
+    root: resume a
     see a
     see node c1
-    slurm: resume a
+    root: resume a
     alice: cancel a,b
     until a,b ended quiet
     alice: submit c -p w -n2
@@ -829,7 +827,7 @@ a suspended job keeps its memory, and a dead node loses its jobs
     alice: submit g -p w -n1 --no-requeue
     until g running
     pause 1.2
-    slurm: suspend e
+    root: suspend e
     root: node c1 down
     root: node c1 drain
     until g ended quiet
@@ -984,11 +982,11 @@ placed tasks of an array are requeued
     until a_1,a_3 running
     pause 1.2
     slurm: unboost a_3
-    slurm: requeue a_1
+    root: requeue a_1
     until a_1 pending restarts=1 quiet
     see a_1 but nodes_min
     slurm: regate a_1 3600
-    slurm: requeue a_3
+    root: requeue a_3
     until a_3 pending restarts=1 quiet
     see a_3 but nodes_min
     slurm: regate a_3 3600
@@ -1347,14 +1345,80 @@ last: a job that preemption suspends keeps its priority
     alice: submit d -p high -n28
     until d running
     until a suspended
-    slurm: suspend a
+    root: suspend a
     see a
     alice: cancel d
     until d ended quiet
     pause 3
     see a
-    slurm: resume a
+    root: resume a
     see a
+
+last: what may become of a job while preemption has it suspended
+    root: preempt
+    alice: submit a -p low -n28 --mem-per-cpu=10
+    until a running
+    pause 1.2
+    bob: submit b -p high -n2 --mem-per-cpu=10
+    until b running
+    until a suspended
+    see a
+    see node c1
+    alice: submit c -p low -n1 --mem-per-cpu=10
+    pause 3
+    see c
+    alice: cancel c
+    alice: update a Requeue=0
+    see a
+    slurm: requeue a
+    see a
+    alice: update a Requeue=1
+    alice: hold a
+    see a
+    slurm: requeue a
+    alice: release a
+    see a
+    root: suspend a
+    slurm: requeue a
+    root: release a
+    see a
+    slurm: requeue a
+    slurm: requeue a
+    until a pending restarts=1 quiet
+    see a
+    slurm: requeue a
+    bob: cancel b
+    until a running
+    see a
+    see node c1
+    slurm: requeue a
+    pause 1.2
+    bob: submit d -p high -n28 --mem-per-cpu=10
+    until a suspended
+    alice: hold a
+    alice: requeue a
+    until a pending restarts=2 quiet
+    see a
+    alice: release a
+    bob: cancel d
+    until a running
+    pause 1.2
+    bob: submit e -p high -n28 --mem-per-cpu=10
+    until a suspended
+    root: suspend a
+    alice: requeue a
+    until a pending restarts=3 quiet JobHeldAdmin
+    see a
+    root: release a
+    bob: cancel e
+    until a running
+    pause 1.2
+    bob: submit f -p high -n28 --mem-per-cpu=10
+    until a suspended
+    alice: cancel a
+    until a ended quiet
+    see a
+    see node c1
 """
 
 

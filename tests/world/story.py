@@ -9,7 +9,7 @@ from world.history import Event
 from world.run import Result
 
 #: Events that a short log leaves out.
-READS = frozenset({"look", "beat", "cycle", "log", "purge"})
+READS = frozenset({"look", "load", "beat", "cycle", "log", "purge"})
 COLOURS = {
     "submit": "cyan",
     "place": "green",

@@ -151,12 +151,6 @@ class OnModel:
             def requeue(self) -> None:
                 slurm.requeue(self._id, "scheduler")
 
-            def suspend(self) -> None:
-                slurm.suspend(self._id, "scheduler")
-
-            def unsuspend(self) -> None:
-                slurm.unsuspend(self._id, "scheduler")
-
         return SimpleNamespace(Job=Job, JobSubmitDescription=SimpleNamespace)
 
     def jobs(self) -> Sequence[Shown]:

@@ -19,7 +19,7 @@ named by a label: `a`, a task of an array `a_3`, several tasks `a_[3-5]`.
     slurm: place a NODE[,NODE] FIELD=VALUE ...              our placement; it opens the gate unless it has `begin=S`
     slurm: regate a S [keeps_nodes] [keeps_gres] [no_extra] FIELD=VALUE ...     takes it back, gated for S seconds
     slurm: free a [S] FIELD=VALUE ...                       the same, open, or with a begin time S seconds ahead
-    slurm: renew a S, unboost a, suspend a, resume a, requeue a [POOL]
+    slurm: renew a S, unboost a, requeue a
     until a WORD ...                waits for: pending running completing suspended ended succeeded quiet held free
                                     planned restarts=N REASON. `quiet`: it is not completing; `free`: it waits for
                                     no other job
@@ -39,8 +39,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from slurm_sns.errors import Refused
-from slurm_sns.model import Requeue, Resume, Suspend
-from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, Order, OrderKind
+from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, Order, OrderKind, RequeueOrder
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import MemoryRequest, Record
 from slurm_sns.task_ids import task_id, task_of
@@ -53,8 +52,9 @@ Row = tuple[str, Mapping[str, Any]]
 #: this many seconds does not come true.
 TIMEOUT_S = 90.0
 DONE = "done"
-#: The messages of Slurm; an answer is compared as the one that it contains.
+#: The messages of Slurm, and ours; an answer is compared as the one that it contains.
 MESSAGES = (
+    "it is no longer suspended by preemption",
     *("Access/permission denied", "Invalid job id specified", "Job is no longer pending execution"),
     *("Job has already finished", "Requested operation is presently disabled", "Requested nodes not in this partition"),
     *("Requested operation is not possible in the job's present state", "Invalid node name specified"),
@@ -263,12 +263,8 @@ def _order(what: str, job_id: int, words: Sequence[str], job: Shown, now_s: int)
     """The order to our executor; `job` is the job as it is, empty for a task that is in its array's record."""
     given = _fields(words)
     match what:
-        case "suspend":
-            return Suspend(job_id)
-        case "resume":
-            return Resume(job_id)
         case "requeue":
-            return Requeue(job_id, words[0] if words else "")
+            return RequeueOrder(job_id)
         case "unboost":
             return GateOrder(job_id, OrderKind.UNBOOST, site_factor=0)
         case "renew":

@@ -1,5 +1,7 @@
 """The checker of promises: small histories that break one promise each, beside near ones that keep it."""
 
+from typing import Any
+
 import pytest
 
 from slurm_sns.scheduler.gate.failed_placements import Try
@@ -8,6 +10,7 @@ from world.mutants import MUTANTS, name_of, shows
 from world.promises_jobs import mark
 from world.run import run, violations
 from world.schedule import drawn
+from world.slurm import DISABLED
 
 
 def test_a_job_that_is_gated_placed_started_and_ended_breaks_no_promise(case: Case) -> None:
@@ -188,6 +191,123 @@ def test_we_hold_and_release_nothing(case: Case) -> None:
     assert case.names() == ["not ours to do"]
 
 
+# --- restarts
+
+
+def suspended(case: Case, hints: str = " restartable", **more: Any) -> None:
+    """A job that runs on two cores from 3.5 s on, and is suspended at 5 s."""
+    case.restarts = {"max_moves": 1, "lost_core_hours_per_user_day": 20 / 3600}
+    case.submit(tasks=2, may_restart=more.pop("may_restart", True))
+    placed = f"sns:2{hints} g={at(20)} n=c1 at={at(3)}"
+    case.place(3.0, admin_comment=placed)
+    case.start(3.5, cores=(2,))
+    case.suspend(5.0, **more)
+
+
+def test_a_job_that_preemption_has_suspended_may_be_restarted(case: Case) -> None:
+    suspended(case)
+    case.look(6.0)
+    case.requeue(6.1)
+    case.look(6.9)
+    case.regate(7.0, admin_comment=f"sns:2 restartable g={at(40)} r=1")
+    assert case.names() == []
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ({"hints": ""}, "its owner has not asked for that"),
+        ({"hints": " restartable free=me"}, "it is not ours"),
+        ({"by": "admin"}, "a person had suspended it"),
+        ({"hold": "user"}, "it was held by user"),
+        ({"state": "RUNNING"}, "it was RUNNING"),
+    ],
+)
+def test_what_must_not_be_restarted(case: Case, more: dict[str, Any], found: str) -> None:
+    suspended(case, **more)
+    case.look(6.0)
+    case.requeue(6.1)
+    assert found in next(each for each in case.found() if each.startswith("restarted wrongly: "))
+
+
+def test_what_a_person_does_after_the_last_sight_of_a_job_is_nobodys_fault(case: Case) -> None:
+    suspended(case)
+    case.look(6.0)
+    case.suspend(6.05, by="admin")
+    case.requeue(6.1)
+    assert case.names() == []
+
+
+@pytest.mark.parametrize(("loaded_s", "found"), [(6.04, []), (6.06, ["restarted wrongly"])])
+def test_who_loads_the_job_sees_what_has_happened_by_then(case: Case, loaded_s: float, found: list[str]) -> None:
+    suspended(case)
+    case.look(6.0)
+    case.suspend(6.05, by="admin")
+    case.add(loaded_s, "load", 1, "scheduler")
+    case.requeue(6.1)
+    assert [name for name in case.names() if "restart" in name] == found
+
+
+def test_a_job_that_was_not_seen_is_not_restarted(case: Case) -> None:
+    suspended(case)
+    case.requeue(6.1)
+    assert case.names() == ["restarted unseen"]
+
+
+def test_without_restarts_nothing_is_requeued(case: Case) -> None:
+    suspended(case)
+    case.restarts = None
+    case.look(6.0)
+    case.requeue(6.1)
+    assert case.names()[0] == "not ours to do"
+
+
+def test_a_restart_that_slurm_must_refuse_is_not_asked_for(case: Case) -> None:
+    suspended(case, may_restart=False)
+    case.look(6.0)
+    case.add(6.1, "refused", 1, "scheduler", why=DISABLED)
+    assert case.names() == ["restarted wrongly"]
+
+
+@pytest.mark.parametrize("what", ["kill-switch", "mode"])
+def test_nothing_is_restarted_while_all_is_off(case: Case, what: str) -> None:
+    if what == "mode":
+        case.add(0.1, "mode", mode="observe")
+        case.add(0.2, "daemon", name="scheduler", what="start")
+    suspended(case)
+    if what == "kill-switch":
+        case.add(5.1, "kill-switch", on=True)
+        case.cycle(5.2)
+    case.look(6.0)
+    case.requeue(6.1)
+    assert "restarted wrongly" in case.names()
+
+
+def again(case: Case, at_s: float) -> None:
+    """The job starts once more, is suspended and restarted."""
+    case.start(at_s, cores=(2,))
+    case.suspend(at_s + 0.5, ran_s=9)
+    case.look(at_s + 0.6)
+    case.requeue(at_s + 0.7)
+
+
+@pytest.mark.parametrize(
+    ("rules", "found"),
+    [
+        ({"max_moves": 1}, ["restarted too often"]),
+        ({"max_moves": 2, "lost_core_hours_per_user_day": 20 / 3600}, ["budget overdrawn"]),
+        ({"max_moves": 2}, []),
+    ],
+)
+def test_moves_and_lost_work_have_limits(case: Case, rules: dict[str, Any], found: list[str]) -> None:
+    suspended(case)
+    case.restarts = rules
+    case.look(6.0)
+    case.requeue(6.1)
+    again(case, 7.0)
+    assert [name for name in case.names() if "restart" in name or "budget" in name] == found
+
+
 # --- what a cycle leaves
 
 
@@ -321,6 +441,40 @@ def test_the_store_forgets_jobs_that_slurm_has_forgotten(case: Case) -> None:
     assert case.names() == ["tries kept"]
 
 
+# --- partitions
+
+
+def test_a_job_may_be_given_the_others_of_its_group_and_start_there(case: Case) -> None:
+    case.submit()
+    case.widen(2.5, "main", "old")
+    case.place(3.0)
+    case.start(3.5, partition="old")
+    assert case.names() == []
+
+
+@pytest.mark.parametrize("partitions", [("main", "other"), ("old", "main"), ("old",), ("main", "old", "other")])
+def test_it_is_given_no_others_and_keeps_its_own_first(case: Case, partitions: tuple[str, ...]) -> None:
+    case.submit()
+    case.widen(2.5, *partitions)
+    assert case.names() == ["partitions changed"]
+
+
+def test_a_job_that_its_owner_has_moved_since_is_given_no_more(case: Case) -> None:
+    case.submit()
+    case.widen(2.5, "main", "old")
+    case.edit(2.7, ("Partition",), partitions=("main",))
+    case.widen(2.9, "main", "old")
+    assert case.names() == ["partitions changed"]
+
+
+def test_a_job_starts_in_a_partition_of_its_owners_or_of_their_group(case: Case) -> None:
+    case.submit()
+    case.edit(2.5, ("Partition",), partitions=("other",))
+    case.place(3.0)
+    case.start(3.5, partition="old")
+    assert case.names() == ["wrong partition"]
+
+
 # --- deliberate defects
 
 
@@ -341,6 +495,9 @@ def test_each_deliberate_defect_has_a_name_and_a_sentence_and_leaves_nothing_beh
         ("gate beyond its lease", "gated too long"),
         ("nodes not in the record", "not in the mark"),
         ("free leaves the nodes", "left on the job"),
+        ("partitions of no group", "partitions changed"),
+        ("restart without opt in", "restarted wrongly"),
+        ("restart sent twice", "restarted unseen"),
     ],
 )
 def test_a_deliberate_defect_is_found_by_some_schedule(name: str, promise: str) -> None:

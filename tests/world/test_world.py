@@ -22,13 +22,14 @@ from world.run import are_all_settled, digest, many, run, violations
 from world.schedule import ENDINGS, OWNER, RPCS, Schedule, Step, doubled, drawn, from_json, load
 from world.schedule_agents import concerns_agents
 from world.schedule_dense import dense
+from world.schedule_preempting import preempting
 from world.shrink import shrunk
 from world.slurm import Slurm
 
 #: Schedules that have shown something.
 FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
 #: How many schedules of each kind; `make faults` runs any number.
-DRAWN, DENSE, DOUBLED = 2_500, 1_000, 500
+DRAWN, DENSE, DOUBLED, PREEMPTING = 2_500, 1_000, 500, 250
 MANAGED = Manage("sns:2 g=1700000060", 1_700_000_060)
 FREE = GateOrder(1, OrderKind.FREE, "sns:2 free=test", OPEN)
 
@@ -340,6 +341,8 @@ def test_watchdog_and_filter_read_the_heartbeat_as_their_real_ones_do(text, for_
 
 
 def test_a_schedule_is_the_same_after_json():
+    for schedule in map(preempting, range(10)):
+        assert from_json(schedule.to_json()) == schedule
     for seed in range(40):
         schedule = drawn(seed)
         again = from_json(schedule.to_json())
@@ -400,6 +403,60 @@ def planned(*steps: Step, quiet_from_s: float = 10.0) -> Schedule:
 
 def submission(label: int, at_s: float, **asked) -> Step:
     return Step(at_s, "submit", {"label": label, "by": "alice", "asked": {"tasks": 2, "run_s": 2.0, **asked}})
+
+
+def with_preemption(restarts: dict | None, **asked) -> Schedule:
+    """A job runs on c1; an urgent one that needs this node comes and has it for three seconds. c2 is free."""
+    urgent = {"label": 1, "by": "bob", "asked": {"tasks": 4, "run_s": 3.0, "partition": "urgent", "required": ["c1"]}}
+    urgent["asked"] |= {"nodes_max": 1, "memory_per_cpu_mb": 100}
+    after = {"event": "start", "job": 0, "in_s": 2.2}
+    first = submission(0, 3.0, run_s=8.0, memory_per_cpu_mb=100, **asked)
+    second = Step(0.0, "submit", {**urgent, "after": after})
+    site = planned(first, second, quiet_from_s=15.0)
+    partitions = {**site.partitions, "urgent": (("c1", "c2"), 10)}
+    return replace(site, partitions=partitions, slurm={**site.slurm, "suspends_by_tier": True}, restarts=restarts)
+
+
+def life_of(result, job: int) -> list[tuple[str, str]]:
+    kinds_of_interest = ("start", "suspend", "resume", "requeue", "waits", "end")
+    events = [event for event in result.history.events if event.job == job and event.kind in kinds_of_interest]
+    return [(event.kind, "slurm" if event.by == "slurm" else event.by) for event in events]
+
+
+@pytest.mark.parametrize(
+    ("restarts", "comment"), [(None, "sns:restartable"), ({}, ""), ({"max_moves": 0}, "sns:restartable")]
+)
+def test_a_job_that_preemption_suspends_goes_on_where_it_was_unless_it_may_be_restarted(restarts, comment):
+    result = run(with_preemption(restarts, comment=comment))
+    assert life_of(result, 1) == [(kind, "slurm") for kind in ("start", "suspend", "resume", "end")]
+    assert violations(result) == []
+
+
+def test_a_job_that_may_be_restarted_runs_again_elsewhere():
+    result = run(with_preemption({}, comment="sns:restartable"))
+    again = [("requeue", "scheduler"), ("end", "slurm"), ("waits", "slurm"), ("start", "slurm"), ("end", "slurm")]
+    assert life_of(result, 1) == [("start", "slurm"), ("suspend", "slurm"), *again]
+    started = [event.data["nodes"] for event in result.history.events if event.kind == "start" and event.job == 1]
+    assert started == [("c1",), ("c2",)]
+    assert violations(result) == []
+
+
+def test_a_restart_whose_answer_is_lost_is_made_once():
+    trap = {"daemon": "scheduler", "kinds": ["requeue"], "nth": 1, "when": "lost"}
+    schedule = with_preemption({}, comment="sns:restartable")
+    result = run(replace(schedule, steps=[*schedule.steps, Step(1.0, "lost", {"trap": trap})]))
+    assert [each for each in life_of(result, 1) if each[0] == "requeue"] == [("requeue", "scheduler")]
+    assert violations(result) == []
+
+
+def test_what_a_person_suspends_in_the_moment_before_a_restart_is_neither_resumed_nor_restarted():
+    trap = {"daemon": "scheduler", "kinds": ["load"], "nth": 1, "when": "before"}
+    suspends = Step(1.0, "command", {"by": "admin", "job": 0, "do": "suspend", "trap": trap})
+    schedule = with_preemption({}, comment="sns:restartable")
+    result = run(replace(schedule, steps=[*schedule.steps, suspends]))
+    assert ("suspend", "admin") in life_of(result, 1)
+    assert not {("requeue", "scheduler"), ("resume", "scheduler")} & set(life_of(result, 1))
+    assert violations(result) == []
 
 
 def test_a_step_may_follow_an_event_of_its_job():
@@ -524,8 +581,13 @@ def test_what_was_found_once_stays_mended(path):
 
 @pytest.mark.parametrize(
     ("draw", "number", "option"),
-    [(drawn, DRAWN, ""), (dense, DENSE, " --dense"), (doubled, DOUBLED, " --double")],
-    ids=["drawn", "dense", "doubled"],
+    [
+        (drawn, DRAWN, ""),
+        (dense, DENSE, " --dense"),
+        (doubled, DOUBLED, " --double"),
+        (preempting, PREEMPTING, " --preempting"),
+    ],
+    ids=["drawn", "dense", "doubled", "preempting"],
 )
 def test_thousands_of_schedules_keep_the_promises(draw, number, option):
     found = many(range(number), processes=2, most_found=number, draw=draw)

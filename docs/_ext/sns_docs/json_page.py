@@ -33,7 +33,7 @@ from slurm_sns.cli.live.node_types import LayoutJson, NodeReportJson
 from slurm_sns.node.agent import shown_types
 from slurm_sns.node.agent.shown_types import AgentJson
 from slurm_sns.scheduler.answers import answer_types
-from slurm_sns.scheduler.answers.answer_types import ExplainAnswer, ProgramSummary, QueueRow, StatusAnswer
+from slurm_sns.scheduler.answers.answer_types import ExplainAnswer, ProgramSummary, QueueRow, StatusAnswer, TryAnswer
 from slurm_sns.sim.results import summary_types
 from slurm_sns.sim.results.summary_types import SimulationSummary
 from slurm_sns.sim.site_report import report_types
@@ -45,6 +45,7 @@ PRINTED: Mapping[str, Any] = {
     "sns queue": list[QueueRow],
     "sns queue --why": list[WaitGroup],
     "sns explain": ExplainAnswer,
+    "sns try": TryAnswer,
     "sns seff": list[JobUseValues],
     "sns check": list[FindingValues],
     "sns render": RenderJson,

@@ -37,7 +37,7 @@ from slurm_sns.sim.pages.running import Options, Piece
 from slurm_sns.sim.replay.pool_replay import replay_pools
 from slurm_sns.sim.results.pool_results import period_metrics
 from slurm_sns.sim.run import Integers, TraceRun
-from slurm_sns.sim.trace import Flags, TraceArrays
+from slurm_sns.sim.trace import ANY_POOL, Flags, TraceArrays
 from slurm_sns.sim.traces.nodes_csv import TraceSite
 from slurm_sns.sim.workloads.idcp import LOW, Fortnight, burst_fortnight
 from slurm_sns.sim.workloads.idcp_parameters import DEFAULTS, IdcpParameters
@@ -48,7 +48,8 @@ from slurm_sns.sim.workloads.idcp_parameters import DEFAULTS, IdcpParameters
 class PoolVariant(NamedTuple):
     """`baseline` names the variant without restarts on the same machines; `halved`: on half of the machines.
 
-    `is_fair`: pools serve equal priorities by fair queueing between activities.
+    `is_fair`: pools serve equal priorities by fair queueing between activities. `is_common`: all machines are one pool,
+    for all jobs.
     """
 
     parameters: ReschedulingParameters
@@ -56,6 +57,7 @@ class PoolVariant(NamedTuple):
     halved: bool = False
     workload: IdcpParameters = DEFAULTS
     is_fair: bool = False
+    is_common: bool = False
 
 
 #: The paper's rule in both readings of its averages.
@@ -72,6 +74,10 @@ def _rule(**changed: Any) -> PoolVariant:
     return PoolVariant(ReschedulingParameters(**changed), "")
 
 
+#: As live: run times are not known, a job moves twice at most, and a requeue takes Slurm's default requeue_delay and
+#: KillWait.
+LIVE: Mapping[str, Any] = {"run_times": RECENT, "max_moves": 2, "move_cost_s": 150}
+
 #: What makes another replay without restarts, by the names of these replays.
 _OTHER_SITES: Mapping[str, PoolVariant] = {
     "": _rule(),
@@ -85,6 +91,7 @@ _OTHER_SITES: Mapping[str, PoolVariant] = {
     "worse-fit": _rule(heuristic="worse-fit-cores"),
     "mix-fit": _rule(heuristic="mix-fit"),
     "fair": _rule()._replace(is_fair=True),
+    "common": _rule()._replace(is_common=True),
 }
 #: What changes restarts only. The windows are a sixth of the paper's and ten times as long.
 _OTHER_RESTARTS: Mapping[str, PoolVariant] = {
@@ -97,6 +104,10 @@ _OTHER_RESTARTS: Mapping[str, PoolVariant] = {
     "one-move": _rule(max_moves=1),
     "window-1000": _rule(window_s=1000),
     "window-60000": _rule(window_s=60_000),
+    "live": _rule(**LIVE),
+    "live-waiting": _rule(**LIVE, waiting_check_s=600),
+    "live-availability": _rule(**LIVE, virtual_pool=AVAILABILITY),
+    "live-availability-waiting": _rule(**LIVE, virtual_pool=AVAILABILITY, waiting_check_s=600),
 }
 
 
@@ -113,7 +124,8 @@ def without(change: str = "") -> str:
 def _variants() -> dict[str, PoolVariant]:
     found = {}
     for change, of in {**_OTHER_SITES, **_OTHER_RESTARTS}.items():
-        baseline = without(change if change in _OTHER_SITES else "")
+        by_availability = AVAILABILITY if of.parameters.virtual_pool == AVAILABILITY else ""
+        baseline = without(change if change in _OTHER_SITES else by_availability)
         if change in _OTHER_SITES:
             found[baseline] = of._replace(baseline=baseline, parameters=replace(of.parameters, restart=OFF))
         for reading, averages in READINGS.items():
@@ -149,13 +161,13 @@ def scale_of(options: Options) -> float:
     return QUICK_SCALE if options.quick else SCALE
 
 
-def results(options: Options, variants: Sequence[str]) -> dict[str, list[Found]]:
+def results(options: Options, variants: Sequence[str], scale: float | None = None) -> dict[str, list[Found]]:
     """The results of these variants by seed. All pages share them; without --resume a page repeats its own.
 
     Raises:
         SnsError: the folder cannot be read or written.
     """
-    scale = scale_of(options)
+    scale = scale_of(options) if scale is None else scale
     seeds = [tuple((scale, seed, name) for name in variants) for seed in range(1, options.seeds + 1)]
     found = options.results(FOLDER, run, (piece for of_seed in seeds for piece in of_seed), shared=True)
     return {name: [found[of_seed[at]] for of_seed in seeds] for at, name in enumerate(variants)}
@@ -173,7 +185,7 @@ def run(piece: Piece) -> Found:
     scale, seed, name = float(piece[0]), int(piece[1]), str(piece[2])
     variant = VARIANTS[name]
     fortnight = _fortnight(scale, seed, variant.workload)
-    site, trace = _site(fortnight, variant), fortnight.trace
+    site, trace = _site(fortnight, variant)
     turns = fair_turns(site, trace) if variant.is_fair else None
     replayed = replay_pools(site, trace, variant.parameters, sample_until_s=fortnight.end_s, turns=turns)
     baseline = (
@@ -196,8 +208,21 @@ def run(piece: Piece) -> Found:
     }
 
 
-def _site(fortnight: Fortnight, variant: PoolVariant) -> TraceSite:
-    return halved(fortnight.site) if variant.halved else fortnight.site
+def _site(fortnight: Fortnight, variant: PoolVariant) -> tuple[TraceSite, TraceArrays]:
+    site, trace = fortnight.site, fortnight.trace
+    if variant.is_common:
+        return common(site), replace(
+            trace,
+            pool=np.full_like(trace.pool, ANY_POOL),
+            allowed=np.zeros_like(trace.allowed),
+            allowed_sets=np.ones((1, 1), np.bool_),
+        )
+    return (halved(site) if variant.halved else site), trace
+
+
+def common(site: TraceSite) -> TraceSite:
+    """The site with all of its nodes in one pool."""
+    return TraceSite(site.nodes, ("common",), np.zeros_like(site.pool_of))
 
 
 def fair_turns(site: TraceSite, trace: TraceArrays) -> Integers:
@@ -240,9 +265,9 @@ def _fortnight(scale: float, seed: int, workload: IdcpParameters) -> Fortnight:
 def _ends_without(scale: float, seed: int, baseline: str) -> Ends:
     variant = VARIANTS[baseline]
     fortnight = _fortnight(scale, seed, variant.workload)
-    site = _site(fortnight, variant)
-    turns = fair_turns(site, fortnight.trace) if variant.is_fair else None
-    replayed = replay_pools(site, fortnight.trace, variant.parameters, turns=turns)
+    site, trace = _site(fortnight, variant)
+    turns = fair_turns(site, trace) if variant.is_fair else None
+    replayed = replay_pools(site, trace, variant.parameters, turns=turns)
     return Ends(replayed.end, replayed.first_suspended)
 
 

@@ -57,7 +57,7 @@ def explain(
     if as_json:
         print(json.dumps(answer, indent=2))
         return
-    for part in terminal.explanation(answer, _place_in_queue(answer)):
+    for part in terminal.explanation(answer, _place_in_queue(answer), now_s=time.time()):
         terminal.show(part)
 
 
@@ -103,7 +103,7 @@ def asker(config: Path, request: dict[str, Any]) -> Callable[[], Any]:
 
 def _last_sign_of_life(heartbeat: Path) -> str:
     """How long ago the scheduler wrote its heartbeat, by the file's time, which every user may read."""
-    from slurm_sns.cli.live.terminal import duration
+    from slurm_sns.durations import duration
 
     try:
         age_s = time.time() - heartbeat.stat().st_mtime

@@ -24,7 +24,7 @@ def scheduler(
     does, nothing is given away at the end, nor by SIGUSR1: the next scheduler goes on with the waiting jobs.
     """
     needs("sns scheduler", CONTROLLER)
-    from contextlib import ExitStack
+    from contextlib import ExitStack, nullcontext
     from dataclasses import replace
 
     from slurm_sns import config as configuration
@@ -32,8 +32,10 @@ def scheduler(
     from slurm_sns.policies.registry import specification
     from slurm_sns.scheduler.answers.requests import Answers
     from slurm_sns.scheduler.answers.view import RecentCycles
+    from slurm_sns.scheduler.gate.leases import no_estimates
     from slurm_sns.scheduler.loop import Scheduler
     from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
+    from slurm_sns.scheduler.start_estimates.board import EstimateBoard
     from slurm_sns.sockets.unix_socket import ControlSocket
 
     settings = configuration.load(config)
@@ -41,38 +43,54 @@ def scheduler(
     process.make_directories(settings)
     policy = settings.the_policy()
     if only_compile:
-        print(f"compiled in {parts.warm_up(policy):.1f} s")
+        print(f"compiled in {parts.warm_up(policy, estimates=settings.scheduler.estimates):.1f} s")
         return
     unlock = process.only_one(settings.paths.run_dir / "scheduler.lock")
     process.require_commands()
     process.start_logging(settings.log_level)
     stop = process.StopSignal()
     ports = parts.ports(settings, stop)
-    recent, asked = RecentCycles(), set[int]()
+    recent, asked, board = RecentCycles(), set[int](), EstimateBoard()
     told = parts.settings(settings)
     learner, sign, channel = None, None, ExitStack()
     if found := parts.hub_and_sign(settings, ports.log):
         hub, sign = found
         ports = replace(ports, agents=channel.enter_context(hub))
         learner = parts.learner(settings, hub, told, ports.log)
+    estimating = parts.estimating(settings, policy, told, ports, board)
     loop = Scheduler(
         ports,
         policy,
         told,
         # Without the programs, which come from the store in every cycle.
         SpreadRules(policy.alternatives, settings.spread_n_share.program, known=KnownAlternatives()),
-        recent.publish,
+        parts.publisher(recent, estimating),
         specification=specification(settings.policy),
         sign=sign,
         learner=learner,
         asked=asked,
+        by_limits=no_estimates if estimating is None else board.by_limits,
+        restarter=parts.restarter(settings, policy, told, ports),
     )
     admins = process.admins(settings)
-    answers = Answers(recent, ports.decisions, policy, admins, lambda: loop.trouble, settings=told, asked=asked)
+    rules = parts.submission_rules(settings, policy)
+    answers = Answers(
+        recent,
+        ports.decisions,
+        policy,
+        admins,
+        lambda: loop.trouble,
+        settings=told,
+        asked=asked,
+        board=board,
+        rules=rules,
+        measurements=ports.measurements,
+    )
     managed = ",".join(settings.partitions)
     process.log.info("scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, managed)
-    process.log.info("scheduler: ready to plan after %.1f s", parts.warm_up(policy))
-    with channel, ControlSocket(settings.paths.socket, answers.answer, admins):
+    ready_s = parts.warm_up(policy, estimates=estimating is not None)
+    process.log.info("scheduler: ready to plan after %.1f s", ready_s)
+    with channel, estimating or nullcontext(), ControlSocket(settings.paths.socket, answers.answer, admins):
         if cycles:
             loop.repeat(cycles, settings.scheduler.interval_s)
         else:

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 from slurm_sns.cli.json_types import AdviceOutcomeValues, ObserveJson, OvertakenValues
-from slurm_sns.cli.live.terminal import clock, duration, new_table, plain, show
+from slurm_sns.cli.live.terminal import clock, new_table, plain, show
 from slurm_sns.cli.looks_file import LOOKS, VERSION
+from slurm_sns.durations import duration
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 from slurm_sns.scheduler.advice import AdviceLook, AdviceSummary, Comparison

@@ -2,11 +2,13 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from slurm_sns.cli.live.process import StopSignal, log
 from slurm_sns.config import Config
-from slurm_sns.log import Log
+from slurm_sns.config.settings import ReschedulingSection
+from slurm_sns.log import Log, Outage
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.profile import Program
@@ -15,25 +17,36 @@ from slurm_sns.policies.specification import GeometryChoice
 from slurm_sns.policies.spread_n_share.drift import DriftParameters
 from slurm_sns.policies.spread_n_share.exploration import Exploration
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
+from slurm_sns.restarts.rules import RestartRules
+from slurm_sns.scheduler.answers.trying import SubmissionRules
+from slurm_sns.scheduler.answers.view import RecentCycles, View
 from slurm_sns.scheduler.dispatch.dispatcher import Sign
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningRules
 from slurm_sns.scheduler.observation import ObservedNode
 from slurm_sns.scheduler.ports import Agents, Ports
+from slurm_sns.scheduler.restarts.restarter import Restarter
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.free_nodes import NodeRelease
+from slurm_sns.scheduler.snapshot.spreading import SpreadRules
+from slurm_sns.scheduler.start_estimates.board import EstimateBoard
 from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.executor import SlurmExecutor
-from slurm_sns.slurm.state import SlurmState
+from slurm_sns.slurm.mail_program import MailProgram
+from slurm_sns.slurm.state import SlurmState, user_name
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.key_file import KeyFile
 from slurm_sns.store.database import open_store
 from slurm_sns.store.decisions import StoredDecisions
+from slurm_sns.store.estimates import StoredEstimates
 from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.learning import StoredEvidence
+from slurm_sns.store.measured_runs import StoredMeasurements
 from slurm_sns.store.profiles import StoredProfiles
 from slurm_sns.wire.grants import token
+
+if TYPE_CHECKING:
+    from slurm_sns.scheduler.start_estimates.estimate_thread import EstimateThread
 
 #: An imported profile is in use after this time at the latest.
 PROFILE_SECONDS = 5.0
@@ -58,6 +71,9 @@ def settings(config: Config) -> Settings:
         queue_order=config.matching.queue_order,
         heeds_weight=config.scheduler.node_weights,
         never_across=frozenset(config.scheduler.never_across),
+        pools=config.rescheduling.pools,
+        queued_check_s=config.rescheduling.queued_check_s,
+        restarts=config.rescheduling.restart == "on",
         shares=None if shares == "slurm" else shares,
         closids={name: nodes.closids for nodes in config.nodes if nodes.closids for name in nodes.node_names},
     )
@@ -96,11 +112,13 @@ def ports(config: Config, clock: StopSignal) -> Ports:
         decisions=StoredDecisions(
             engine, config.store.keep_days, config.store.keep_snapshots, specification(config.policy).history
         ),
+        measurements=StoredMeasurements(engine, config.store.keep_days),
         profiles=RecentProfiles(StoredProfiles(engine)),
         heartbeat=HeartbeatFile(config.paths.heartbeat),
         kill_switch=KillSwitchFile(config.paths.kill_switch),
         clock=clock,
         log=log.info,
+        mailer=MailProgram(log.info),
     )
 
 
@@ -134,18 +152,86 @@ def rules(config: Config) -> LearningRules:
     )
 
 
-def warm_up(policy: Policy) -> float:
+def estimating(
+    config: Config, policy: Policy, settings: Settings, ports: Ports, board: EstimateBoard
+) -> "EstimateThread | None":
+    """What estimates the starts of waiting jobs; None where that is off, nothing is placed, or the policy has no rules.
+
+    Raises:
+        Unreachable: the store cannot be read.
+    """
+    from slurm_sns.scheduler.start_estimates.estimate_thread import EstimateThread
+    from slurm_sns.scheduler.start_estimates.estimator import Estimator, rules_of
+
+    found = rules_of(policy)
+    if not config.scheduler.estimates or config.mode != "enforce" or found is None:
+        return None
+    stored, outage = StoredEstimates(open_store(config.database_url)), Outage(ports.log)
+    runs, starts = stored.load()
+    estimator = Estimator(found, settings, ports.clock.steady, runs, starts)
+    return EstimateThread(estimator, board, stored, ports.clock, outage)
+
+
+def restarter(config: Config, policy: Policy, settings: Settings, ports: Ports) -> Restarter | None:
+    """What restarts suspended jobs; None where that is off, or where nothing is placed.
+
+    Raises:
+        Unreachable: the store cannot be read.
+    """
+    told = config.rescheduling
+    if told.restart == "off" or config.mode != "enforce":
+        return None
+    return Restarter(restart_rules(told), ports, settings, policy.plan)
+
+
+def restart_rules(told: ReschedulingSection) -> RestartRules:
+    """The rules of restarts, taken from that section of the configuration."""
+    return RestartRules(
+        sends=told.restart == "on",
+        needs_hint=told.opt_in == "restartable",
+        window_s=told.window_s,
+        only_suspended=told.averages == "suspended",
+        least_suspended_s=told.least_suspended_s,
+        gain_s=told.gain_s,
+        max_moves=told.max_moves,
+        lost_core_hours_per_user_day=told.lost_core_hours_per_user_day,
+        pools=told.pools,
+    )
+
+
+def publisher(recent: RecentCycles, estimating: "EstimateThread | None") -> Callable[[View], None]:
+    """What takes the view of each cycle: the answers, and what makes estimates."""
+
+    def publish(view: View) -> None:
+        recent.publish(view)
+        if estimating is not None:
+            estimating.show(view.situation, {start.job_id for start in view.plan.starts})
+
+    return publish
+
+
+def submission_rules(config: Config, policy: Policy) -> SubmissionRules:
+    """How a job that is only tried is judged and spread."""
+    spreading = SpreadRules(policy.alternatives, config.spread_n_share.program)
+    return SubmissionRules(config.filter_table(), spreading, user_name)
+
+
+def warm_up(policy: Policy, *, estimates: bool = True) -> float:
     """Plan a small snapshot, so that all code that is compiled at its first use is compiled; return the seconds taken.
 
     The first time on a machine this takes a while (the result is kept in NUMBA_CACHE_DIR). It must be complete before
     the first heartbeat: a scheduler that compiles while jobs wait looks dead.
     """
     from slurm_sns.scheduler.snapshot.ready_nodes import ReadyNodes
+    from slurm_sns.scheduler.start_estimates.estimator import look_once, rules_of
 
     began_s = time.monotonic()
     room = Resources(8, 8192, 8, 8)
     jobs = [Job(number, 0, (Alternative(number, Resources(1, 1024)),)) for number in (1, 2)]
-    policy.plan(Snapshot((Node("a", room, room), Node("b", room, room)), tuple(jobs)))
-    ready = ReadyNodes([ObservedNode("a", frozenset(), room, room)], {}, [NodeRelease(("a",), 0.0, room)], 0.0)
+    snapshot = Snapshot((Node("a", room, room), Node("b", room, room)), tuple(jobs))
+    policy.plan(snapshot)
+    if estimates and (found := rules_of(policy)) is not None:
+        look_once(found, snapshot)
+    ready = ReadyNodes([ObservedNode("a", frozenset(), room, room)], {}, ((), ("a",)), 0.0)
     ready.soonest([0], jobs[0].alternatives[0], takes_all=False)
     return time.monotonic() - began_s

@@ -9,8 +9,10 @@ from typing import Any, Literal, NamedTuple
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from slurm_sns.cli.live.terminal import duration, new_table, plain
+from slurm_sns.cli.live.start_words import by_limits, start_range
+from slurm_sns.cli.live.terminal import new_table, plain
 from slurm_sns.cli.live.waiting_words import RUNS, cell
+from slurm_sns.durations import duration
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 
@@ -42,6 +44,8 @@ COLUMNS = (
     QueueColumn("SINCE", lambda row, now_s: duration(since_s(row, now_s)), side="right"),
     QueueColumn("STATE", lambda row, _: row["state"], 120),
     QueueColumn("NODES", lambda row, _: folded(row["nodes"]), 70),
+    QueueColumn("START", start_range, 80),
+    QueueColumn("BY-LIMITS", by_limits, 132),
     QueueColumn("WHY", lambda row, _: cell(row)),
 )
 
@@ -66,7 +70,7 @@ def plain_lines(rows: Sequence[Row], now_s: float, *, heading: bool = True) -> I
     if not rows:
         yield from ["no jobs"] * heading  # without headings, lines are counted
         return
-    cells = [[column.name for column in COLUMNS]] if heading else []
+    cells = [[_word(column.name) for column in COLUMNS]] if heading else []
     cells += [
         [*(_word(_plain(column, row, now_s)) for column in COLUMNS[:-1]), printable(row["reason"])] for row in rows
     ]

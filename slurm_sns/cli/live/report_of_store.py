@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from slurm_sns.cli.installations import CONTROLLER, needs
 from slurm_sns.cli.json_types import PlannedStartValues, ReportJson, StoreReport
-from slurm_sns.cli.live.terminal import duration, zoned_clock
+from slurm_sns.cli.live.report_of_restarts import restart_page, restart_values
+from slurm_sns.cli.live.terminal import zoned_clock
+from slurm_sns.durations import duration
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.node_lists import folded
 from slurm_sns.report.document import ChartPoint, ReportChart, ReportPage, ReportSection, ReportTable
@@ -38,29 +40,36 @@ COMPARISON = (
 
 
 def report_of_store(config: Path) -> tuple[ReportPage, ReportJson]:
-    """The page and the JSON of the plans in the store of this configuration.
+    """The page and the JSON of the plans in the store of this configuration, in the mode enforce of its restarts.
 
     Raises:
-        BadInput: the caller is not SlurmUser, the mode is enforce, or there is no plan.
+        BadInput: the caller is not SlurmUser, there is no store, or the mode is enforce and no job is restarted.
         SnsError: the store does not answer.
     """
     needs("sns report --config", CONTROLLER)
     from slurm_sns.cli.live.process import require_slurm_user
     from slurm_sns.config import load
+    from slurm_sns.slurm.state import user_name
     from slurm_sns.store.database import open_store
     from slurm_sns.store.recorded_plans import RecordedPlans
 
     found = load(config)
-    if found.mode == "enforce":
+    has_restarts = found.mode == "enforce" and found.rescheduling.restart != "off"
+    if found.mode == "enforce" and not has_restarts:
         raise BadInput(
             f"{config}: mode is enforce: the starts in its store were sent, and accounting has them; valid: observe, "
-            "advise"
+            "advise, or rescheduling.restart: propose"
         )
     require_slurm_user(found)
     url = found.database_url
     if url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).is_file():
         raise BadInput(f"{config}: there is no store at {url}; valid: that of a scheduler that has run")
-    values = store_values(RecordedPlans(open_store(url)), found)
+    recorded = RecordedPlans(open_store(url))
+    if has_restarts:
+        of_restarts = restart_values(recorded.restarts(), user_name)
+        page = restart_page(of_restarts)
+        return page, {"about": "restarts", "title": page.title, "summary": list(page.summary), "restarts": of_restarts}
+    values = store_values(recorded, found)
     page = page_of(values)
     return page, {"about": "store", "title": page.title, "summary": list(page.summary), "store": values}
 

@@ -1,7 +1,7 @@
 """`sns seff JOBID...`: what jobs of yours asked for and what they used, from accounting, and what to ask for next time.
 
-It needs nothing but `sacct`. On a host where the scheduler answers it also says when a job would have started with the
-memory that is enough for it.
+It needs nothing but `sacct`. On a host where the scheduler answers it also says what agents have measured of a job, and
+when it would have started with the memory that is enough for it.
 """
 
 import json
@@ -18,6 +18,7 @@ from slurm_sns.errors import BadInput, SnsError
 if TYPE_CHECKING:
     from slurm_sns.cli.json_types import JobUseValues, MemoryBoundsValues
     from slurm_sns.cli.live.job_use import JobUse
+    from slurm_sns.cli.live.measured_use import Measured
     from slurm_sns.cli.live.step_memory import MemoryBounds
 
 #: At most so many questions to the scheduler in one call: each of them plans cycles of the past again.
@@ -31,19 +32,21 @@ def seff(
     config: Config = DEFAULT_CONFIG,
     as_json: AsJson = False,
 ) -> None:
-    """What jobs of yours asked for and what they used: memory, CPUs, time; and what to ask for the next time.
+    """What jobs of yours asked for and used: memory, CPUs, time, what agents measured; what to ask for the next time.
 
     Memory is that of the fullest node. Accounting knows the largest task of each step, so it is a number only for one
     task, and otherwise a guess between two bounds. Steps that ran at the same time add up.
     """
     from slurm_sns.cli.live import seff_view, terminal
     from slurm_sns.cli.live.job_use import has_smaller_request
+    from slurm_sns.cli.live.measured_use import measured
 
     found = _own(_asked(jobs), config)
     _complain_of_missing(jobs, found)
     savers = [each for each in found if each.placed and has_smaller_request(each)][:MOST_QUESTIONS]
     won = {each.job_id: _smaller_request(each, config) for each in savers}
-    values = [_values(each, won.get(each.job_id)) for each in found]
+    seen = measured(found, config)
+    values = [_values(each, won.get(each.job_id), seen.get(each.job_id)) for each in found]
     if as_json:
         print(json.dumps(values, indent=2))
         return
@@ -113,7 +116,7 @@ def _smaller_request(job: "JobUse", config: Path) -> Any:
         return None
 
 
-def _values(job: "JobUse", smaller_request: Any) -> "JobUseValues":
+def _values(job: "JobUse", smaller_request: Any, seen: "Measured | None") -> "JobUseValues":
     from slurm_sns.cli.live.job_use import advice
 
     return {
@@ -144,6 +147,8 @@ def _values(job: "JobUse", smaller_request: Any) -> "JobUseValues":
         "program": job.program,
         "ways": job.ways,
         "bandwidth_gbps": job.bandwidth_gbps,
+        "measured": None if seen is None else seen.use,
+        "not_measured": "" if seen is None else seen.why_not,
         "enough_mb": job.enough_mb,
         "smaller_request": smaller_request,
         "advice": list(advice(job)),

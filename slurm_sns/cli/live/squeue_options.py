@@ -92,9 +92,21 @@ def _time(row: Row, now_s: float) -> str:
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
-def _start_s(row: Row) -> float:
-    """When it started; a waiting job has no such time: what Slurm shows is the gate."""
+def _began_s(row: Row) -> float:
+    """When it started; infinite for a waiting job."""
     return float(row["start_s"]) if row["state"] in RUNS and row["start_s"] else inf
+
+
+def _start_s(row: Row) -> float:
+    """When it started; of a waiting job the start by limits, as in squeue, infinite if it is not known."""
+    by_limits_s = _of_start(row, "limits_s")
+    return by_limits_s if _began_s(row) == inf else _began_s(row)
+
+
+def _of_start(row: Row, name: str) -> float:
+    """A moment of the row's estimated start; infinite if it is not known."""
+    moment = (row.get("starts") or {}).get(name)
+    return inf if moment is None else float(moment)
 
 
 def _moment(at_s: float) -> str:
@@ -110,7 +122,7 @@ FIELDS = (
     SqueueField("C", "CPUS", lambda row, _: str(row["cpus"]), lambda row: row["cpus"]),
     SqueueField("D", "NODES", lambda row, _: str(_nodes(row) or _NOTHING), lambda row: _nodes(row) or 0),
     SqueueField("F", "ARRAY_JOB_ID", lambda row, _: str(_parts(row)[0]), _numbers),
-    SqueueField("M", "TIME", _time, lambda row: -_start_s(row)),
+    SqueueField("M", "TIME", _time, lambda row: -_began_s(row)),
     SqueueField("N", "NODELIST", lambda row, _: folded(row["nodes"])),
     SqueueField("P", "PARTITION", lambda row, _: row["partition"]),
     SqueueField(
@@ -134,6 +146,8 @@ _OF_COLUMNS: Mapping[str, Key] = {
     "JOBID": _numbers,
     "SIZE": lambda row: row["cpus"],
     "SINCE": lambda row: since_s(row, LATE_S),
+    "START": lambda row: _of_start(row, "low_s"),
+    "BY-LIMITS": lambda row: _of_start(row, "limits_s"),
 }
 
 

@@ -12,7 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from slurm_sns.cli.live.terminal import duration, new_table, plain
+from slurm_sns.cli.live.terminal import new_table, plain
+from slurm_sns.durations import duration
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 
@@ -93,6 +94,10 @@ def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:
     for name in ("waiting", "placing", "running", *some, "held", "placed"):
         yield f"{name}: {answer[name]}"
     yield f"gates: {_gates(answer['gates'], now_s)}"
+    if answer.get("estimates"):
+        yield f"estimates: {_estimates(answer['estimates'])}"
+    for each in answer.get("restarts", []):
+        yield f"restarts {printable(each['user'])}: {_restarts([each])}"
     yield f"nodes: {answer['nodes']}"
     if "agents" in answer:
         yield f"agents: {_agents(answer)}"
@@ -145,6 +150,10 @@ def _facts(answer: Answer, now_s: float) -> Table:
         jobs.append(f"[bold]{answer['held']}[/] of the waiting ones held")
     facts.add_row("jobs", ", ".join(jobs) + f"; [bold]{answer['placed']}[/] placed since the start")
     facts.add_row("gates", _gates(answer["gates"], now_s))
+    if answer.get("estimates"):
+        facts.add_row("estimates", _estimates(answer["estimates"]))
+    if answer.get("restarts"):
+        facts.add_row("restarts", _restarts(answer["restarts"]))
     facts.add_row("cycle", f"{_cycle(answer)}; {answer['cycles']} so far")
     if answer["matched"]:
         facts.add_row("matches", plain(_matches(answer)))
@@ -160,6 +169,22 @@ def _gates(gates: Answer, now_s: float) -> str:
         return "none"
     nearest = duration(gates["nearest_s"] - now_s)
     return f"{gates['gated']}, {gates['renewed_per_minute']} renewed in the last minute, the nearest opens in {nearest}"
+
+
+def _estimates(record: Answer) -> str:
+    """How often the truth lay in the range that was told."""
+    starts = record["starts"]
+    share = round(100 * record["inside"] / starts)
+    return f"{share}% of last week's {starts} {'start' if starts == 1 else 'starts'} lay in their range"
+
+
+def _restarts(restarts: list[Answer]) -> str:
+    """How many suspended jobs were restarted in 24 hours, and how many restarts were only proposed."""
+    done, proposed = (sum(each[name] for each in restarts) for name in ("restarts", "proposed"))
+    lost, would = (sum(each[name] for each in restarts) for name in ("lost_core_h", "proposed_core_h"))
+    told = [f"{done} in 24 h, at most {lost:.1f} core-hours lost"] if done or not proposed else []
+    told += [f"{proposed} proposed in 24 h, at most {would:.1f} core-hours"] if proposed else []
+    return "; ".join(told)
 
 
 def _agents(answer: Answer) -> str:

@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from slurm_sns.cli.live.start_words import sentence
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 
@@ -36,18 +37,9 @@ def new_table(*columns: str, right: Collection[str] = (), pad_edge: bool = False
     return made
 
 
-def duration(seconds: float) -> str:
-    """`3 s`, `12 min`, `5.2 h`, `3.1 d`."""
-    if seconds < 120:
-        return f"{max(0, seconds):.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86400:.1f} d"
-
-
-def explanation(answer: dict[str, Any], place_in_queue: str = "") -> Iterator[RenderableType]:
+def explanation(answer: dict[str, Any], place_in_queue: str = "", *, now_s: float = 0.0) -> Iterator[RenderableType]:
     """The answer to `explain`, in paragraphs and tables; `place_in_queue` says how the queue is ordered."""
-    yield from _what_it_is(answer)
+    yield from _what_it_is(answer, now_s)
     if place_in_queue:
         yield f"  {plain(place_in_queue)}"
     if answer["array"]:
@@ -65,13 +57,22 @@ def explanation(answer: dict[str, Any], place_in_queue: str = "") -> Iterator[Re
             if told["considered"]:
                 yield _considered(told["heading"], told["considered"])
             yield from map(plain, told["details"])
+    yield from starting_changes(answer.get("would_start", []))
     if answer["cycle"] is None:
         return
     for name, why in sorted(answer["unavailable"].items()):
         yield f"  node {plain(name)} cannot be used: {plain(why)}"
 
 
-def _what_it_is(answer: dict[str, Any]) -> Iterator[str]:
+def starting_changes(changes: list[dict[str, Any]]) -> Iterator[str]:
+    """A line for each change with which the job would start now, below one that says what that is worth."""
+    if not changes:
+        return
+    yield "It would start now with one of these changes (as of the last cycle; not promised):"
+    yield from (f"  {plain(each['options'])}  on {folded(each['nodes'])}" for each in changes)
+
+
+def _what_it_is(answer: dict[str, Any], now_s: float) -> Iterator[str]:
     """The job's state and its nodes; for a pass-through job first why it is Slurm's own."""
     label, job, why = f"[bold]job {answer['label']}[/]", answer["job"], answer.get("pass_through")
     if job is None:
@@ -86,6 +87,8 @@ def _what_it_is(answer: dict[str, Any]) -> Iterator[str]:
     yield f"{label}: {state}"
     if reason:
         yield f"  {reason}"
+    if starts := sentence(job, now_s):
+        yield f"  {plain(starts)}"
 
 
 def _considered(heading: str, rows: list[dict[str, Any]]) -> Table:

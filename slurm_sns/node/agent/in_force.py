@@ -202,4 +202,5 @@ class InForce:
         domains = tuple(sorted(self.cores.get(job_id, {}))) or None
         self.measuring.count(job_id, tasks, group=self._tree.group_of(job_id), domains=domains, is_alone=is_alone)
         own = self._tree.has_ways(job_id)
-        self.measuring.begin_interval(job_id, own or (self._tree.shared_ways() if is_alone else 0))
+        ways = own or (self._tree.shared_ways() if is_alone else 0)
+        self.measuring.begin_interval(job_id, ways, is_alone=is_alone)

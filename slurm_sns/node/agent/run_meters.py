@@ -7,6 +7,9 @@ The first and the last interval of a run are not added where there are others: i
 not begun yet, and in a part of the last it had ended. Where there are no others, their IPC counts, which does not
 depend on that; their bandwidth would be too low, and stays unknown.
 
+What was executed while no other run was on the node is added up a second time, so that a run can be compared with
+itself beside others. A run that begins or ends changes ways, so an interval has neighbours or has none.
+
 An interval counts only if something was executed in it: a suspended job has no IPC of 0. What a node cannot measure
 stays unknown (None), whatever the other values are.
 
@@ -18,6 +21,7 @@ when the threads of the job are others than at the last opening, at most once in
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from slurm_sns.node.agent.tasks_of_job import Tasks
 from slurm_sns.node.counters.node_counters import JobCounters, NodeCounters
@@ -27,34 +31,50 @@ from slurm_sns.wire.values import Point
 
 @dataclass(frozen=True, slots=True)
 class PointSum:
-    """Sums over the intervals with one number of ways; a value and the seconds in which it was known."""
+    """Sums over the intervals with one number of ways; a value and the seconds in which it was known.
+
+    The last two are those of the intervals among them in which the run was alone on the node.
+    """
 
     seconds: float = 0.0
     ipc_seconds: float = 0.0
     ipc_sum: float = 0.0
     gbps_seconds: float = 0.0
     gbps_sum: float = 0.0
+    alone_seconds: float = 0.0
+    alone_ipc_sum: float = 0.0
 
 
 #: The sums by number of ways.
 Sums = Mapping[int, PointSum]
 
 
-def with_interval(sums: Sums, ways: int, rates: Rates, *, measures_ipc: bool) -> Sums:
-    """The sums with what happened between two readings at this number of ways.
+class CountedInterval(NamedTuple):
+    """What a run did between two readings, at this number of ways; `is_alone`: no other run was on the node."""
+
+    ways: int
+    rates: Rates
+    is_alone: bool = False
+
+
+def with_interval(sums: Sums, interval: CountedInterval, *, measures_ipc: bool) -> Sums:
+    """The sums with one more interval.
 
     `measures_ipc` is false on a node that counts no instructions: whether anything was executed is not known there.
     """
-    seconds, ipc, gbps = rates
+    ways, (seconds, ipc, gbps), is_alone = interval
     if seconds <= 0 or (ipc is None and (measures_ipc or gbps is None)):
         return sums
     before = sums.get(ways, PointSum())
+    alone_ipc = ipc if is_alone else None
     after = PointSum(
         before.seconds + seconds,
         before.ipc_seconds + (0.0 if ipc is None else seconds),
         before.ipc_sum + (ipc or 0.0) * seconds,
         before.gbps_seconds + (0.0 if gbps is None else seconds),
         before.gbps_sum + (gbps or 0.0) * seconds,
+        before.alone_seconds + (0.0 if alone_ipc is None else seconds),
+        before.alone_ipc_sum + (alone_ipc or 0.0) * seconds,
     )
     return {**sums, ways: after}
 
@@ -67,6 +87,8 @@ def points(sums: Sums) -> tuple[Point, ...]:
             each.seconds,
             each.ipc_sum / each.ipc_seconds if each.ipc_seconds else None,
             each.gbps_sum / each.gbps_seconds if each.gbps_seconds else None,
+            each.alone_seconds,
+            each.alone_ipc_sum / each.alone_seconds if each.alone_seconds else None,
         )
         for ways, each in sorted(sums.items())
     )
@@ -78,7 +100,7 @@ class _Run:
     def __init__(self, counters: JobCounters, opened_for: tuple[object, ...]) -> None:
         self.counters, self.opened_for = counters, opened_for
         self.before: Reading | None = None
-        self.ways = 0
+        self.ways, self.is_alone = 0, False
         #: The reading that ended the last interval, if nothing has changed since.
         self.last: Reading | None = None
 
@@ -90,9 +112,9 @@ class RunMeters:
         self.counters = counters
         self._runs: dict[int, _Run] = {}
         self._sums: dict[int, Sums] = {}
-        #: The first interval of each job, and the last one so far: its ways and what happened in it.
-        self._first: dict[int, tuple[int, Rates]] = {}
-        self._last: dict[int, tuple[int, Rates]] = {}
+        #: The first interval of each job, and the last one so far.
+        self._first: dict[int, CountedInterval] = {}
+        self._last: dict[int, CountedInterval] = {}
 
     def restore(self, sums: Mapping[int, Sums]) -> None:
         """What an earlier agent has measured of the runs that are still here."""
@@ -121,12 +143,12 @@ class RunMeters:
             run.last = None  # nobody knows what became of its ways since
             return
         run.last = run.counters.read()
-        self._note(job_id, (run.ways, rates(run.before, run.last)))
+        self._note(job_id, CountedInterval(run.ways, rates(run.before, run.last), run.is_alone))
         run.before = None
 
-    def _note(self, job_id: int, interval: tuple[int, Rates]) -> None:
+    def _note(self, job_id: int, interval: CountedInterval) -> None:
         """Note an interval; the one before it is added, unless it is the first. One without any work is none."""
-        if self.counters.measures_ipc and interval[1].ipc is None:
+        if self.counters.measures_ipc and interval.rates.ipc is None:
             return
         if job_id not in self._first and not self._sums.get(job_id):
             self._first[job_id] = interval
@@ -135,15 +157,14 @@ class RunMeters:
             self._add(job_id, self._last[job_id])
         self._last[job_id] = interval
 
-    def _add(self, job_id: int, interval: tuple[int, Rates]) -> None:
+    def _add(self, job_id: int, interval: CountedInterval) -> None:
         self._sums[job_id] = self._with(self._sums.get(job_id, {}), interval)
 
-    def _with(self, sums: Sums, interval: tuple[int, Rates]) -> Sums:
-        ways, happened = interval
-        return with_interval(sums, ways, happened, measures_ipc=self.counters.measures_ipc)
+    def _with(self, sums: Sums, interval: CountedInterval) -> Sums:
+        return with_interval(sums, interval, measures_ipc=self.counters.measures_ipc)
 
-    def begin_interval(self, job_id: int, ways: int) -> None:
-        """The run has these ways of each domain from now on, until its interval is ended.
+    def begin_interval(self, job_id: int, ways: int, *, is_alone: bool = False) -> None:
+        """The run has these ways of each domain from now on, and is alone or not, until its interval is ended.
 
         Where it has as many as in the interval before, the two have one reading between them.
         """
@@ -151,7 +172,7 @@ class RunMeters:
         if run is not None:
             is_seamless = run.last is not None and run.ways == ways
             run.before, run.ways = run.last if is_seamless else run.counters.read(), ways
-            run.last = None
+            run.is_alone, run.last = is_alone, None
 
     def count(
         self, job_id: int, tasks: Tasks, *, group: Path | None, domains: tuple[int, ...] | None, is_alone: bool
@@ -186,10 +207,10 @@ class RunMeters:
     def finish(self, job_id: int) -> Sums:
         """Stop counting the job; the result is all that was measured of it."""
         self.uncount(job_id)
-        edges = [each.pop(job_id) for each in (self._first, self._last) if job_id in each]
+        edges = [known.pop(job_id) for known in (self._first, self._last) if job_id in known]
         if not self._sums.get(job_id):
-            for ways, happened in edges:
-                self._add(job_id, (ways, happened._replace(bandwidth_gbps=None)))
+            for each in edges:
+                self._add(job_id, each._replace(rates=each.rates._replace(bandwidth_gbps=None)))
         return self._sums.pop(job_id, {})
 
     def begin_with(self, counters: NodeCounters) -> None:

@@ -20,6 +20,8 @@ from slurm_sns.wire.values import Grant, RunId
 #: Another meaning of a field needs another number.
 VERSION = 1
 NAME = "jobs.json"
+#: So many numbers of a sum are those of all intervals. The others are apart: an earlier version does not know them.
+_IN_ALL = 5
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,13 @@ def _written(state: Remembered) -> dict[str, Any]:
         "at_s": state.at_s,
         "next_number": state.runs.next_number,
         "runs": [asdict(each) | {"claim": _claim_written(each.claim)} for each in state.runs.runs],
-        "sums": {job_id: {ways: astuple(each) for ways, each in sums.items()} for job_id, sums in state.sums.items()},
+        "sums": _sums_written(state.sums, slice(0, _IN_ALL)),
+        "sums_alone": _sums_written(state.sums, slice(_IN_ALL, None)),
     }
+
+
+def _sums_written(by_job: Mapping[int, Sums], part: slice) -> dict[int, dict[int, tuple[float, ...]]]:
+    return {job_id: {ways: astuple(each)[part] for ways, each in sums.items()} for job_id, sums in by_job.items()}
 
 
 def _remembered(value: dict[str, Any]) -> Remembered:
@@ -89,8 +96,12 @@ def _remembered(value: dict[str, Any]) -> Remembered:
     runs = tuple(_run(each) for each in value["runs"])
     if len({each.run.job_id for each in runs}) < len(runs):
         raise ValueError("two runs of one job")
+    alone = value.get("sums_alone", {})
     sums = {
-        int(job_id): {int(ways): PointSum(*map(float, each)) for ways, each in by_ways.items()}
+        int(job_id): {
+            int(ways): PointSum(*map(float, [*each, *alone.get(job_id, {}).get(ways, ())]))
+            for ways, each in by_ways.items()
+        }
         for job_id, by_ways in value.get("sums", {}).items()
     }
     next_number = max([int(value["next_number"]), *(each.number + 1 for each in runs)])

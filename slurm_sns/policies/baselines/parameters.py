@@ -14,7 +14,7 @@ from slurm_sns.policies.specification import (
 )
 
 #: The policies whose way of placing FCFS and EASY may use. A heuristic's name means jobs with their own geometry.
-PLACING_POLICIES = ("ce", "cs", "sns", "max-jobs")
+PLACING_POLICIES = ("ce", "cs", "sns")
 #: A year: longer windows and intervals of a backfill make no difference.
 LONGEST_S = 31_536_000
 
@@ -25,8 +25,7 @@ def placements() -> tuple[str, ...]:
 
 
 PLACEMENT = Setting(
-    "How a job is placed: as ce (whole nodes), cs or sns places it, by one heuristic, or by that of max-jobs with the "
-    "most starts.",
+    "How a job is placed: as ce (whole nodes), cs or sns places it, or by one heuristic.",
     choices=placements,
     option=True,
 )

@@ -5,7 +5,6 @@ Source: this project's own combination: the queue disciplines are those of `base
 
 from slurm_sns.policies.baselines.compact import compact_exclusive, compact_shared
 from slurm_sns.policies.baselines.parameters import BatchParameters, CompactParameters
-from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.specification import filled, require_within_limits
@@ -14,7 +13,7 @@ from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 
 
 def placing(placement: str, spreading: SpreadingParameters) -> Portfolio:
-    """The portfolio that places jobs in this way: of one member, or that of Max-Jobs, whose members compete.
+    """The portfolio of one member that places jobs in this way.
 
     Raises:
         BadInput: there is none, or a parameter is not valid.
@@ -27,7 +26,5 @@ def placing(placement: str, spreading: SpreadingParameters) -> Portfolio:
             return compact_shared(filled(CompactParameters, spreading))
         case "sns":
             return spread_n_share(spreading)
-        case "max-jobs":
-            return Portfolio(Rules(PAPER_PORTFOLIO, reservations=0))
         case heuristic:
             return Portfolio(Rules((heuristic,), reservations=0))

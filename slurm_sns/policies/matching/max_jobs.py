@@ -5,7 +5,7 @@ Source: Max-Jobs paper (JSSPP 2013), section 4, figure 12.
 
 from dataclasses import replace
 
-from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.matching.parameters import UNTIL_START, MatchingParameters
 from slurm_sns.policies.placement.heuristic_names import MIX_FIT
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.rules import Rules
@@ -33,4 +33,5 @@ def rules_of(parameters: MatchingParameters) -> Rules:
         ties=parameters.ties,
         own_scorer=MIX_FIT,
         withhold_up_to_s=parameters.withhold_up_to_s,
+        until_start=parameters.withhold == UNTIL_START,
     )

@@ -11,6 +11,14 @@ PAPER_PORTFOLIO = ("best-fit-memory", "worse-fit-memory", "best-fit-cores", "wor
 AUTHORS_PORTFOLIO = (*PAPER_PORTFOLIO, "memory-first-best", "memory-first-worse")
 #: The paper's cycle (JSSPP 2013, section 5), in seconds.
 PAPER_INTERVAL_S = 30
+#: How capacity is withheld for a job without a place: its demand for the rest of the cycle, as in the paper, however
+#: long it waits; or a place from the moment on at which it can start, if jobs end at their limits.
+WHOLE_WAIT, UNTIL_START = "whole-wait", "until-start"
+
+
+def ways_to_withhold() -> tuple[str, ...]:
+    """The valid values of `withhold`."""
+    return WHOLE_WAIT, UNTIL_START
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +28,8 @@ class MatchingParameters:
     `portfolio`: the heuristics that compete; with one name Max-Jobs is that heuristic alone. `queue_depth`: how many
     jobs of the ordered queue a cycle looks at. `reservations`: at how many of the first queue positions capacity is
     withheld for a job without a match. `default_heuristic`: the heuristic for jobs that name none; None leaves it to
-    each member. `ties`: whose schedule wins among equally good ones. `withhold_up_to_s`: in simulations, no capacity is
+    each member. `withhold`: how that is done; until a job's start, for so many jobs without a place, wherever they are.
+    `ties`: whose schedule wins among equally good ones. `withhold_up_to_s`: in simulations, no capacity is
     withheld for a job that has waited longer; None: however long. (A cluster limits it by user: `withhold_limit_s`.)
     """
 
@@ -36,6 +45,16 @@ class MatchingParameters:
             "matching",
             least=0,
             site_most=1_000_000,
+            option=True,
+        ),
+    )
+    withhold: str = parameter(
+        WHOLE_WAIT,
+        Setting(
+            "How capacity is withheld for a job without a place: for its whole wait, or so that it can start as soon "
+            "as limits allow and shorter jobs pass (until-start).",
+            "matching",
+            choices=ways_to_withhold,
             option=True,
         ),
     )

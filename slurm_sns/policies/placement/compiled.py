@@ -24,6 +24,15 @@ def compiled(function: Function) -> Function:
     return _cached(function, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def inlined(function: Function) -> Function:
+    """Write the function's code into its callers, before these are compiled.
+
+    For the few functions that lead to nearly all code: one compiled by itself is optimised, with all that it calls,
+    again at each level. Types are inferred again in each caller, so this would be slower for the others.
+    """
+    return _cached(function, inline="always", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
 def subroutine(function: Function) -> Function:
     """Compile a function that compiled code calls, once for all of its callers.
 

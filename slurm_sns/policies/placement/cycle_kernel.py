@@ -27,7 +27,8 @@ from typing import NamedTuple
 import numpy as np
 
 from slurm_sns.policies.placement.best_node_kernel import find_nodes
-from slurm_sns.policies.placement.compiled import compiled
+from slurm_sns.policies.placement.compiled import compiled, inlined
+from slurm_sns.policies.placement.failures_kernel import WALK, WalkFailures, fail, failures_for, forget, must_fail
 from slurm_sns.policies.placement.fair_order_kernel import SHARED, FairOrderState, begin, charge, job_at, turns_for
 from slurm_sns.policies.placement.kernel_arrays import (
     COST,
@@ -37,6 +38,7 @@ from slurm_sns.policies.placement.kernel_arrays import (
     MATCH,
     MATCHED,
     NOBODY,
+    PROMISED,
     WHOLE,
     WHOLE_QUEUE,
     WITHHELD,
@@ -59,19 +61,34 @@ from slurm_sns.policies.placement.node_state_kernel import (
     choose_by_keys,
     node_of,
     node_state_for,
+    open_all,
     restart,
+    settle,
     take,
+    take_over,
+    touch,
 )
 from slurm_sns.policies.placement.order_statistics import sort
+from slurm_sns.policies.placement.promise_kernel import (
+    FIRST,
+    KEPT,
+    MOST_TRIED,
+    TRIED,
+    Promises,
+    promise,
+    promise_nothing,
+    promises_for,
+    stay,
+)
 from slurm_sns.policies.placement.region_kernel import ANY_SWITCH, NO_REGION
 from slurm_sns.policies.placement.regions import NO_SWITCH
 from slurm_sns.policies.placement.ties import TieRecord, tie_record
 
-FAILURES, RUN, KEPT_WHOLE, FIRST_CHOSEN, CHOSEN = range(5)
+KEPT_WHOLE, FIRST_CHOSEN, CHOSEN = range(3)
 #: Whether alternatives are tried by use; whether that is another order for some job that was looked at; how many jobs
 #: were matched best first, before that.
-BY_USE, DIFFERS, BEST_FIRST = range(5, 8)
-STATES = 8
+BY_USE, DIFFERS, BEST_FIRST = range(3, 6)
+STATES = 6
 
 
 class Bench(NamedTuple):
@@ -81,37 +98,53 @@ class Bench(NamedTuple):
     turns: FairOrderState
     matches: tuple[Matches, Matches]  #: the best schedule so far and the one being made
     log: Matches  #: what each member did, for who asks
-    alternative_tried: Integers  #: (W) the last run in which the alternative was tried; a run is one member's cycle
-    alternative_failed: Integers  #: (W) the last run in which the alternative failed
-    kind_failed: Integers  #: (K) the last run in which all alternatives of the kind failed
-    failures: Integers  #: (W) the failed alternatives of this run, without those larger than another one
+    failures: WalkFailures
+    promises: Promises  #: this and the next two are of use only where capacity is withheld until a job's start
+    beside: CycleNodes  #: what a job may take that is not expected to end before the first promised start
+    failures_beside: WalkFailures
     matched: Integers  #: (members) the number of jobs that each member matched
     value: Integers  #: (members, 2) the sums of gains and of costs of each member's matches
     turn: Integers  #: (members) the members in the order of their turns
     record: TieRecord
-    state: Integers  #: (STATES) FAILURES, the number of this RUN, KEPT_WHOLE, FIRST_CHOSEN, CHOSEN and the others
+    state: Integers  #: (STATES) KEPT_WHOLE, FIRST_CHOSEN, CHOSEN and the others
 
 
 def bench_for(
-    problem: Problem, jobs: int, projects: int, takes: int, *, logs: bool = False, record: TieRecord | None = None
+    problem: Problem,
+    jobs: int,
+    projects: int,
+    takes: int,
+    *,
+    releases: int = 0,
+    logs: bool = False,
+    record: TieRecord | None = None,
 ) -> Bench:
     """The working memory for queues of at most this many jobs and projects.
 
-    `takes` is the largest number of times that nodes are taken in a cycle. With `logs` the cycles of all members are
+    `takes` is the largest number of times that nodes are taken in a cycle, `releases` that of what running jobs give
+    back, of use only where capacity is withheld until a job's start. With `logs` the cycles of all members are
     written down. `record` is that of the passes before, None for none.
     """
-    count, members = len(problem.alternatives.nodes), len(problem.limits.portfolio)
-    entries = min(problem.limits.depth, jobs)
+    limits = problem.limits
+    members = len(limits.portfolio)
+    entries = min(limits.depth, jobs)
     looked_at = entries if logs else 0
+    if limits.until_start:
+        takes += problem.nodes.capacity.shape[1] * max(limits.reservations, 1)
+    node_state = node_state_for(problem)
+    beside = node_state
+    if limits.until_start:
+        beside = node_state_for(problem)
+        open_all(beside)
     return Bench(
-        node_state=node_state_for(problem),
+        node_state=node_state,
         turns=turns_for(projects, entries),
         matches=(room_for_matches(entries, takes, looked_at), room_for_matches(entries, takes, looked_at)),
         log=room_for_matches(entries, takes, entries, rows=(members if logs else 0,)),
-        alternative_tried=np.zeros(count, np.int64),
-        alternative_failed=np.zeros(count, np.int64),
-        kind_failed=np.zeros(len(problem.kinds.own), np.int64),
-        failures=np.zeros(count, np.int64),
+        failures=failures_for(problem.alternatives, problem.kinds),
+        promises=promises_for(problem, *((entries, takes, releases) if limits.until_start else (0, 0, 0))),
+        beside=beside,
+        failures_beside=failures_for(problem.alternatives, problem.kinds),
         matched=np.zeros(members, np.int64),
         value=np.zeros((members, 2), np.int64),
         turn=np.arange(members),
@@ -120,23 +153,23 @@ def bench_for(
     )
 
 
-@compiled
+@inlined
 def run(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
     """One member's cycle, from the nodes as they are at the start of the pass."""
     restart(bench.node_state)
     go_through(bench, matches, queue, member)
 
 
-@compiled
+@inlined
 def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> None:
     """One member's walk through the queue, from the nodes as the last walk has left them."""
     limits, kinds = bench.node_state.problem.limits, bench.node_state.problem.kinds
     if bench.turns.state[SHARED]:
         begin(bench.turns, queue)
-    bench.state[FAILURES] = 0
+    forget(bench.failures)
+    forget(bench.failures_beside)
+    promise_nothing(bench.promises)
     bench.state[KEPT_WHOLE] = 0
-    bench.state[RUN] += 1
-    run = bench.state[RUN]
     matches.totals[:] = 0
     logs = len(matches.order) > 0
     position = 0
@@ -144,20 +177,23 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
         job = job_at(bench.turns, queue, position)
         if job == NOBODY:
             break
+        matches.totals[LOOKED_AT] = position
         if logs:
             matches.order[position] = job
         kind = queue.kind[job]
         if limits.adaptive:
             bench.state[DIFFERS] |= _has_two_orders(kinds, kind)
         over_aged = position < len(queue.over_aged)
-        choice, how = NOBODY, MATCH
-        if bench.kind_failed[kind] != run:
-            choice = _match(bench, heuristic_of(bench.node_state.problem, member, kind), kind)
-        if choice == NOBODY and queue.withholds[job]:
-            how = way_to_withhold(limits, member, position, over_aged, bench.state[KEPT_WHOLE] == 1)
-            if how != NOBODY:
-                choice, bench.state[CHOSEN] = withhold(bench.node_state, kind, how)
-                bench.state[FIRST_CHOSEN] = 0
+        heuristic = heuristic_of(bench.node_state.problem, member, kind)
+        stays = limits.until_start and queue.now_s + queue.run_s[job] > bench.promises.at_s[FIRST]
+        node_state, failures = bench.node_state, bench.failures
+        if stays:
+            node_state, failures = bench.beside, bench.failures_beside
+        choice, how = _match(bench, node_state, failures, heuristic, kind), MATCH
+        if choice != NOBODY and stays:
+            _stay(bench, kinds.alternative[choice])
+        elif choice == NOBODY and queue.withholds[job]:
+            choice, how = _keep(bench, matches, queue, member, job)
         if choice != NOBODY:
             enter(bench, matches, job, choice, how)
             if how == MATCH and bench.turns.state[SHARED]:
@@ -168,6 +204,39 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
     if limits.adaptive and matches.totals[MATCHED] == position:
         is_last = position == limits.depth or job_at(bench.turns, queue, position) == NOBODY
         matches.totals[WHOLE_QUEUE] = is_last
+
+
+@compiled
+def _keep(bench: Bench, matches: Matches, queue: Queue, member: int, job: int) -> tuple[int, int]:
+    """Choose nodes to promise to the job whose turn it is, or to withhold for it, as the rules say.
+
+    Returns the choice, NOBODY for none, and how they are kept.
+    """
+    limits, position = bench.node_state.problem.limits, matches.totals[LOOKED_AT]
+    over_aged = position < len(queue.over_aged)
+    bench.state[FIRST_CHOSEN] = 0
+    if limits.until_start:
+        number, failures, kind = bench.promises.number, bench.failures_beside, queue.kind[job]
+        is_first = number[KEPT] == 0
+        if number[KEPT] >= max(limits.reservations, int(over_aged)) or number[TRIED] >= MOST_TRIED:
+            return NOBODY, NOBODY
+        choice = NOBODY
+        if not is_first or failures.kind[kind] != failures.state[WALK]:
+            choice, bench.state[CHOSEN] = promise(bench.promises, bench.node_state, matches, queue, job)
+        if choice != NOBODY:
+            if is_first:
+                forget(failures)
+            take_over(bench.beside, bench.promises.left)
+            restart(bench.beside)
+            return choice, PROMISED
+        if not is_first:
+            return NOBODY, NOBODY
+        failures.kind[kind] = failures.state[WALK]  # nor for another job of the kind
+    how = way_to_withhold(limits, member, position, over_aged, bench.state[KEPT_WHOLE] == 1)
+    choice = NOBODY
+    if how != NOBODY:
+        choice, bench.state[CHOSEN] = withhold(bench.node_state, queue.kind[job], how)
+    return choice, how
 
 
 @compiled
@@ -187,15 +256,16 @@ def heuristic_of(problem: Problem, member: int, kind: int) -> int:
 
 
 @compiled
-def _match(bench: Bench, heuristic: int, kind: int) -> int:
-    """Choose the best nodes for the first alternative that fits; return the choice, NOBODY when none fits."""
-    node_state = bench.node_state
+def _match(bench: Bench, node_state: CycleNodes, failures: WalkFailures, heuristic: int, kind: int) -> int:
+    """Choose the best of these nodes for the first alternative that fits; return the choice, NOBODY when none fits."""
     kinds, alternatives = node_state.problem.kinds, node_state.problem.alternatives
-    run = bench.state[RUN]
+    walk = failures.state[WALK]
+    if failures.kind[kind] == walk:
+        return NOBODY
     for at in range(kinds.first[kind], kinds.first[kind + 1]):
         choice = kinds.by_use[at] if bench.state[BY_USE] else at
         alternative = kinds.alternative[choice]
-        if must_fail(bench, alternative):
+        if must_fail(failures, alternatives, alternative):
             continue
         score = node_state.problem.scores.of[heuristic, alternatives.case[alternative]]
         first = find_nodes(node_state, score, alternative)
@@ -203,14 +273,14 @@ def _match(bench: Bench, heuristic: int, kind: int) -> int:
             bench.state[FIRST_CHOSEN] = first
             bench.state[CHOSEN] = alternatives.nodes[alternative]
             return choice
-        fail(bench, alternative)
-    bench.kind_failed[kind] = run
+        fail(failures, alternatives, alternative)
+    failures.kind[kind] = walk
     return NOBODY
 
 
 @compiled
 def enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> None:
-    """Take the chosen nodes and add the entry to `matches`."""
+    """Add an entry with the chosen nodes to `matches`, and take them, unless that is for later."""
     node_state = bench.node_state
     kinds, alternatives = node_state.problem.kinds, node_state.problem.alternatives
     entry, alternative, count = matches.totals[ENTRIES], kinds.alternative[choice], bench.state[CHOSEN]
@@ -219,8 +289,11 @@ def enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> No
     for at in range(count):
         nodes[at] = node_state.chosen[bench.state[FIRST_CHOSEN] + at]
     sort(nodes)
-    for at in range(count):
-        take(node_state, alternative, alternatives.exclusive[alternative] or how == WHOLE, nodes[at])
+    if how != PROMISED:
+        for at in range(count):
+            take(node_state, alternative, alternatives.exclusive[alternative] or how == WHOLE, nodes[at])
+    if bench.promises.number[KEPT] > 0:
+        _follow(bench, nodes)
     matches.first[entry + 1] = first + count
     matches.job[entry] = job
     matches.choice[entry] = choice
@@ -235,48 +308,26 @@ def enter(bench: Bench, matches: Matches, job: int, choice: int, how: int) -> No
 
 
 @compiled
-def must_fail(bench: Bench, alternative: int) -> bool:
-    """Whether the alternative, or one at most as large with the same allowed nodes, has failed in this run."""
-    run = bench.state[RUN]
-    if bench.alternative_failed[alternative] == run:
-        return True
-    if bench.alternative_tried[alternative] == run:
-        return False
-    bench.alternative_tried[alternative] = run
-    for at in range(bench.state[FAILURES]):
-        if _as_large(bench.node_state.problem.alternatives, alternative, bench.failures[at]):
-            bench.alternative_failed[alternative] = run
-            return True
-    return False
+def _stay(bench: Bench, alternative: int) -> None:
+    """A job that was matched beside the promised places is still there at their starts."""
+    first = bench.state[FIRST_CHOSEN]
+    nodes = bench.node_state.chosen[first : first + bench.state[CHOSEN]]
+    for at in range(len(nodes)):
+        nodes[at] = bench.beside.chosen[first + at]
+    problem = bench.node_state.problem
+    stay(bench.promises, problem.nodes.capacity, problem.alternatives, alternative, nodes)
 
 
 @compiled
-def fail(bench: Bench, alternative: int) -> None:
-    """Remember that the alternative found too few nodes, and forget failures that are at least as large."""
-    bench.alternative_failed[alternative] = bench.state[RUN]
-    kept = 0
-    for at in range(bench.state[FAILURES]):
-        if not _as_large(bench.node_state.problem.alternatives, bench.failures[at], alternative):
-            bench.failures[kept] = bench.failures[at]
-            kept += 1
-    bench.failures[kept] = alternative
-    bench.state[FAILURES] = kept + 1
-
-
-@compiled
-def _as_large(alternatives: AlternativeArrays, alternative: int, other: int) -> bool:
-    """Whether the alternative asks for at least as much as the other, with the same allowed nodes."""
-    if (
-        alternatives.nodes[alternative] < alternatives.nodes[other]
-        or alternatives.allowed[alternative] != alternatives.allowed[other]
-    ):
-        return False
-    if alternatives.exclusive[alternative] != alternatives.exclusive[other]:
-        return False
-    for row in range(alternatives.demand.shape[1]):
-        if alternatives.demand[alternative, row] < alternatives.demand[other, row]:
-            return False
-    return True
+def _follow(bench: Bench, nodes: Integers) -> None:
+    """Bring what is free beside the promised places in line with what is free now on these nodes."""
+    beside, free, later = bench.beside, bench.node_state.free, bench.promises.later
+    for at in range(len(nodes)):
+        node = nodes[at]
+        for row in range(free.shape[0]):
+            beside.free[row, node] = min(free[row, node], later[row, node])
+        touch(beside, node)
+        settle(beside, node)
 
 
 @compiled

@@ -19,6 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from slurm_sns.policies.placement.compiled import compiled
+
 Integers = NDArray[np.int64]
 Small = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -76,8 +78,19 @@ class JobKinds(NamedTuple):
     own: Integers  #: (K) the heuristic that these jobs named, or NOBODY
 
 
+class Releases(NamedTuple):
+    """What comes free on the nodes, one entry for each node of each running job, in the order of `end_s`."""
+
+    end_s: Floats  #: (E) ascending, now or later; infinite where the end is not known
+    node: Integers  #: (E) the column of the node
+    amount: Integers  #: (E, R) of each resource; negative where a node is overbooked
+
+
 class Queue(NamedTuple):
-    """The waiting jobs: over-aged ones oldest first, then a linked list for each project."""
+    """The waiting jobs: over-aged ones oldest first, then a linked list for each project.
+
+    The last three are of use only where capacity is withheld until a job's start.
+    """
 
     over_aged: Integers  #: (over-aged jobs)
     head: Integers  #: (P) the first job, or NOBODY
@@ -88,6 +101,47 @@ class Queue(NamedTuple):
     whole: Floats  #: (P, 2) share times the cores and share times the memory of all nodes
     used: Integers  #: (P, 2) cores and memory that the project holds; projects are numbered by name
     withholds: Flags  #: (J) capacity may be withheld for it
+    now_s: float
+    run_s: Floats  #: (J) how long it is expected to run; infinite where nothing is known
+    coming: Releases  #: what the running jobs will give back
+
+
+@compiled
+def queue_at(queue: Queue, over_aged: Integers, now_s: float, coming: Releases) -> Queue:
+    """The queue at a moment, with the jobs that are over-aged then and what is coming free."""
+    return Queue(
+        over_aged,
+        queue.head,
+        queue.following,
+        queue.kind,
+        queue.project,
+        queue.order,
+        queue.whole,
+        queue.used,
+        queue.withholds,
+        now_s,
+        queue.run_s,
+        coming,
+    )
+
+
+@compiled
+def withholding(queue: Queue, withholds: Flags) -> Queue:
+    """The queue with other jobs for which capacity may be withheld."""
+    return Queue(
+        queue.over_aged,
+        queue.head,
+        queue.following,
+        queue.kind,
+        queue.project,
+        queue.order,
+        queue.whole,
+        queue.used,
+        withholds,
+        queue.now_s,
+        queue.run_s,
+        queue.coming,
+    )
 
 
 class KernelRules(NamedTuple):
@@ -95,6 +149,7 @@ class KernelRules(NamedTuple):
 
     depth: int
     reservations: int
+    until_start: bool  #: capacity is withheld until a job's start
     portfolio: Integers
     for_profiled: Flags  #: (members) the member competes only while some waiting job has a profile
     keeps: Flags  #: (members) the member's cycles keep whole nodes for the oldest over-aged job that finds no place
@@ -122,7 +177,8 @@ class Matches(NamedTuple):
 
     job: Integers
     choice: Integers
-    kept: Integers  #: MATCH; or capacity withheld on the nodes: the demand (WITHHELD) or all of it (WHOLE)
+    kept: Integers  #: MATCH, or capacity withheld: the demand (WITHHELD), whole nodes (WHOLE), from then on (PROMISED)
+    start_s: Floats  #: of a promise: from when on
     first: Integers
     node: Integers
     order: Integers  #: the jobs that the cycle looked at, in the order of their turns; empty where nobody asks for it
@@ -130,7 +186,7 @@ class Matches(NamedTuple):
 
 
 ENTRIES, MATCHED, LOOKED_AT, GAIN, COST, WHOLE_QUEUE = range(6)
-MATCH, WITHHELD, WHOLE = range(3)
+MATCH, WITHHELD, WHOLE, PROMISED = range(4)
 
 
 def room_for_matches(jobs: int, nodes: int, looked_at: int = 0, rows: tuple[int, ...] = ()) -> Matches:
@@ -142,7 +198,8 @@ def room_for_matches(jobs: int, nodes: int, looked_at: int = 0, rows: tuple[int,
     def room(count: int) -> Integers:
         return np.zeros((*rows, count), np.int64)
 
-    return Matches(room(jobs), room(jobs), room(jobs), room(jobs + 1), room(nodes), room(looked_at), room(6))
+    start_s = np.zeros((*rows, jobs), np.float64)
+    return Matches(room(jobs), room(jobs), room(jobs), start_s, room(jobs + 1), room(nodes), room(looked_at), room(6))
 
 
 def largest_number_of_takes(free: Integers, alternatives: AlternativeArrays) -> int:

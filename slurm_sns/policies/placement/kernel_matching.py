@@ -6,7 +6,7 @@ Tables and working memory of one pass are used again by the next pass on the sam
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from slurm_sns.policies.placement.kernel_arrays import (
     Matches,
     Problem,
     Queue,
+    Releases,
     Scores,
 )
 from slurm_sns.policies.placement.kinds_of_jobs import Allowed, OncePerKind
@@ -36,7 +37,8 @@ from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, W
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT, SCORE_BITS
 from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, Schedule
 from slurm_sns.policies.placement.portfolio_kernel import DOES_NOT_COMPETE, schedule
-from slurm_sns.policies.placement.rules import Rules
+from slurm_sns.policies.placement.ready_time_kernel import NOTHING_COMES_FREE
+from slurm_sns.policies.placement.rules import MOST_PROMISES, Rules
 from slurm_sns.policies.placement.ties import KINDS, TieRecord, tie_record
 from slurm_sns.policies.placement.use import by_use
 from slurm_sns.policies.placement.waiting_queue import NEWCOMER, WaitingQueue
@@ -67,15 +69,17 @@ class Kernel:
         self._record = tie_record(len(rules.portfolio))
         self._sessions: deque[_Session] = deque(maxlen=1)
 
-    def run(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, *, some_profiled: bool) -> Schedule:
-        """The best member's schedule."""
+    def run(
+        self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, coming: Releases, *, some_profiled: bool
+    ) -> Schedule:
+        """The best member's schedule; `coming` is what running jobs will give back."""
         try:
             session = self._sessions.pop()
         except IndexError:
             session = None
         if session is None or session.node_arrays is not node_arrays or session.is_full:
             session = _Session(node_arrays, self._rules, self._record)
-        ran = session.run(free, queue, some_profiled)
+        ran = session.run(free, queue, coming, some_profiled)
         self._sessions.append(session)
         return ran
 
@@ -91,7 +95,7 @@ class _Session:
         self._table = KindTable(node_arrays, rules)
         self._kinds = OncePerKind(self._table.kind)
         self._bench: Bench | None = None
-        self._room = (0, 0, 0)
+        self._room = (0, 0, 0, 0)
         self._tables = (0, 0, 0)
 
     @property
@@ -99,31 +103,34 @@ class _Session:
         """Whether its tables hold so many kinds of jobs that most of them are likely to be of jobs that are gone."""
         return len(self._table) > MOST_KINDS
 
-    def run(self, free: Amounts, queue: WaitingQueue, some_profiled: bool) -> Schedule:
+    def run(self, free: Amounts, queue: WaitingQueue, coming: Releases, some_profiled: bool) -> Schedule:
         """One pass."""
         jobs, arrays = tabulate(queue, self.node_arrays, self._rules, self._kinds.of)
-        bench = self._bench_for(len(jobs), len(arrays.head), free)
+        arrays = arrays._replace(coming=coming)
+        bench = self._bench_for(arrays, free)
         best, ran, best_first = schedule(bench, free, arrays, some_profiled)
         turns = [at for at in bench.turn.tolist() if bench.matched[at] != DOES_NOT_COMPETE]
-        record = self._record(bench.log, turns, ran, jobs, free)
+        record = replace(self._record(bench.log, turns, ran, jobs, free), now_s=queue.now_s)
         if best_first != NOBODY:
             record = replace(record, best_first=best_first)
         return Schedule.of(record, self._rules.portfolio[best])
 
-    def _bench_for(self, jobs: int, projects: int, free: Amounts) -> Bench:
+    def _bench_for(self, queue: Queue, free: Amounts) -> Bench:
         """The working memory of the last pass if it is large enough, otherwise a new one with spare room."""
         table = self._table
         tables = (table.generation, len(table.cases), len(table.own))
-        needed = jobs, projects, self._most_takes(free[CORES], jobs)
+        jobs, projects, releases = len(queue.kind), len(queue.head), len(queue.coming.end_s)
+        needed = jobs, projects, self._most_takes(free[CORES], jobs), releases
         is_large = all(room >= need for room, need in zip(self._room, needed, strict=True))
         if self._bench is None or self._tables != tables or not is_large:
             cores, jobs = np.maximum(self.node_arrays.capacity[CORES], free[CORES]), max(LEAST_ROOM, 2 * jobs)
-            self._room = jobs, max(LEAST_ROOM, 2 * projects), self._most_takes(cores, jobs)
+            self._room = jobs, max(LEAST_ROOM, 2 * projects), self._most_takes(cores, jobs), 2 * releases
             self._tables = tables
             limits = kernel_rules(self._rules, self._scores, table.own, table.cases)
             nodes, alternatives, kinds = table.arrays()
             problem = Problem(nodes, alternatives, kinds, self._scores, limits)
-            self._bench = bench_for(problem, *self._room, logs=True, record=self._tie_record)
+            *room, releases = self._room
+            self._bench = bench_for(problem, *room, releases=releases, logs=True, record=self._tie_record)
         return self._bench
 
     def _most_takes(self, cores: Integers, jobs: int) -> int:
@@ -153,6 +160,7 @@ def _written_down(log: Matches, member: int) -> MemberRecord:
         log.job[member, :entries].copy(),
         log.choice[member, :entries].copy(),
         log.kept[member, :entries].copy(),
+        log.start_s[member, :entries].copy(),
         first,
         log.node[member, : first[-1]].copy(),
     )
@@ -311,6 +319,11 @@ def tabulate(
         withholds=np.fromiter(
             (job.withholds and (job.over_aged or job.submit_s >= since_s) for job in jobs), np.bool_, len(jobs)
         ),
+        now_s=float(waiting.now_s),
+        run_s=np.fromiter(
+            (inf if job.expected_run_s is None else job.expected_run_s for job in jobs), np.float64, len(jobs)
+        ),
+        coming=NOTHING_COMES_FREE,
     )
 
 
@@ -326,7 +339,8 @@ def kernel_rules(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: I
     used = {int(scores.of[heuristic, case]) for heuristic in {*own, *portfolio} for case in cases}
     return KernelRules(
         depth=rules.queue_depth,
-        reservations=rules.reservations,
+        reservations=min(rules.reservations, MOST_PROMISES) if rules.until_start else rules.reservations,
+        until_start=rules.until_start,
         portfolio=np.array(portfolio, dtype=np.int64),
         for_profiled=np.array([member in rules.only_for_profiled for member in rules.portfolio]),
         keeps=np.array([member == rules.keeper for member in rules.portfolio]),

@@ -147,7 +147,7 @@ def restart(node_state: CycleNodes) -> None:
         node_state.is_touched[node] = False
         for row in range(node_state.free.shape[0]):
             node_state.free[row, node] = node_state.opening[row, node]
-        _settle(node_state, node)
+        settle(node_state, node)
     node_state.state[TOUCHED] = 0
 
 
@@ -158,7 +158,7 @@ def take(node_state: CycleNodes, alternative: int, whole: bool, node: int) -> No
     for row in range(node_state.free.shape[0]):
         node_state.free[row, node] -= capacity[row, node] if whole else alternatives.demand[alternative, row]
     touch(node_state, node)
-    _settle(node_state, node)
+    settle(node_state, node)
 
 
 @compiled
@@ -168,7 +168,7 @@ def give(node_state: CycleNodes, alternative: int, whole: bool, node: int) -> No
     for row in range(node_state.free.shape[0]):
         node_state.free[row, node] += capacity[row, node] if whole else alternatives.demand[alternative, row]
     touch(node_state, node)
-    _settle(node_state, node)
+    settle(node_state, node)
 
 
 @compiled
@@ -181,7 +181,7 @@ def touch(node_state: CycleNodes, node: int) -> None:
 
 
 @compiled
-def _settle(node_state: CycleNodes, node: int) -> None:
+def settle(node_state: CycleNodes, node: int) -> None:
     """Bring the node's other values in line with what is free on it, and log the change."""
     stays = node_state.free[CORES, node] >= LEAST_CORES and node_state.free[MEMORY, node] >= LEAST_MEMORY_MB
     node_state.state[OPEN] += int(stays) - node_state.is_open[node]
@@ -222,7 +222,7 @@ def _put_base_keys(node_state: CycleNodes, score: int, begin: int, end: int) -> 
     per_core, per_mb = scores.free[score, CORES], scores.free[score, MEMORY]
     for at in range(len(base_key)):
         base_key[at] = per_core * cores[at] + per_mb * memory[at]
-    for row in range(scores.free.shape[1]):
+    for row in range(min(len(capacity), scores.free.shape[1])):
         if row > MEMORY:
             _add(base_key, node_state.free[row, begin:end], scores.free[score, row])
         _add(base_key, capacity[row, begin:end], scores.configured[score, row])

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from slurm_sns.model import Alternative, Job
-from slurm_sns.policies.placement.kernel_arrays import MATCH, WHOLE, Integers
+from slurm_sns.model import Alternative, Job, Seconds
+from slurm_sns.policies.placement.kernel_arrays import MATCH, PROMISED, WHOLE, Floats, Integers
 from slurm_sns.policies.placement.node_arrays import Amounts, Indices, NodeArrays
 
 
@@ -23,11 +23,15 @@ class Match(NamedTuple):
 
 
 class Withheld(NamedTuple):
-    """Capacity that no other job gets in this cycle; the nodes are given by their index in the node arrays."""
+    """Capacity that no other job gets in this cycle; the nodes are given by their index in the node arrays.
+
+    A promise is kept from `start_s` on, and takes nothing now; None: from now on.
+    """
 
     job: Job
     alternative: Alternative
     nodes: Indices
+    start_s: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +40,14 @@ class MemberRecord:
 
     `order` are the jobs that it looked at, by their place in the record's `jobs`. An entry is a match, or capacity
     withheld (`kept`): for a job (`job`) in an alternative (`choice`, its place in the record's `choices`) on the nodes
-    `node[first[entry]:first[entry + 1]]`.
+    `node[first[entry]:first[entry + 1]]`; a promise from `start_s` on.
     """
 
     order: Integers
     job: Integers
     choice: Integers
     kept: Integers
+    start_s: Floats
     first: Integers
     node: Integers
 
@@ -76,6 +81,7 @@ class PassRecord:
     choices: Sequence[Alternative]
     members: Mapping[str, MemberRecord]
     best_first: int | None = None
+    now_s: Seconds = 0
 
     def place_of(self, job_id: int) -> int | None:
         """The place of the job in `jobs`; None if no cycle could look at it."""
@@ -83,20 +89,21 @@ class PassRecord:
 
     def entries(self, of: MemberRecord, at: slice | Indices = slice(None)) -> list[Match | Withheld]:
         """These entries of the member's cycle, by default all."""
-        columns = (of.job, of.choice, of.kept, of.first[:-1], of.first[1:])
+        columns = (of.job, of.choice, of.kept, of.start_s, of.first[:-1], of.first[1:])
         found: list[Match | Withheld] = []
-        for job, choice, kept, first, end in zip(*(column[at].tolist() for column in columns), strict=True):
+        for job, choice, kept, start_s, first, end in zip(*(column[at].tolist() for column in columns), strict=True):
             nodes, alternative = of.node[first:end], self.choices[choice]
             if kept == MATCH:
                 found.append(Match(self.jobs[job], alternative, nodes))
             else:
                 alternative = replace(alternative, exclusive=True) if kept == WHOLE else alternative
-                found.append(Withheld(self.jobs[job], alternative, nodes))
+                found.append(Withheld(self.jobs[job], alternative, nodes, start_s if kept == PROMISED else None))
         return found
 
-    def withheld(self, of: MemberRecord, count: int | None = None) -> list[Match | Withheld]:
+    def withheld(self, of: MemberRecord, count: int | None = None) -> list[Withheld]:
         """The capacity that the member had withheld after so many entries; None: after all."""
-        return self.entries(of, np.flatnonzero(of.kept[:count] != MATCH))
+        entries = self.entries(of, np.flatnonzero(of.kept[:count] != MATCH))
+        return [each for each in entries if isinstance(each, Withheld)]
 
     def left(self, of: MemberRecord, count: int | None = None) -> Amounts:
         """What was free on all nodes after so many entries of the member's cycle; None: after all."""
@@ -111,8 +118,9 @@ class PassRecord:
             amounts = np.where(
                 np.repeat(whole, sizes), self.node_arrays.capacity[:, nodes], np.repeat(demand, sizes, axis=1)
             )
+            is_taken = np.repeat(of.kept[:count] != PROMISED, sizes)
             for row, amount in zip(left, amounts, strict=True):
-                np.subtract.at(row, nodes, amount)
+                np.subtract.at(row, nodes[is_taken], amount[is_taken])
         return left
 
 
@@ -120,7 +128,7 @@ class PassRecord:
 class Schedule:
     """The winner's matches in queue order, and how many jobs each competing member matched, in portfolio order.
 
-    `withheld` is the capacity that no other job gets.
+    `withheld` is the capacity that no other job gets, promises included.
     """
 
     chosen: str

@@ -21,9 +21,11 @@ from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Sna
 from slurm_sns.policies.base import Explanation, MakeAlternatives, own_geometry
 from slurm_sns.policies.placement.heuristic_names import ADAPTIVE
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, heuristics_of
+from slurm_sns.policies.placement.kernel_arrays import Releases
 from slurm_sns.policies.placement.kernel_matching import Kernel
 from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, NodeArrays, amounts
 from slurm_sns.policies.placement.pass_record import PassRecord, Schedule
+from slurm_sns.policies.placement.ready_time_kernel import NOTHING_COMES_FREE, coming_free
 from slurm_sns.policies.placement.reasons import explain, reasons_to_wait, starts
 from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.placement.waiting_queue import WaitingQueue
@@ -46,16 +48,29 @@ class Portfolio:
         self._less_shared_ways: tuple[NodeArrays, NodeArrays] | None = None
         self._last_nodes: tuple[tuple[tuple[str, Resources, int, tuple[str, ...]], ...], NodeArrays] | None = None
 
+    @property
+    def asks_for_ends(self) -> bool:
+        """Whether a schedule depends on what running jobs will give back."""
+        return self.rules.until_start
+
     def plan(self, snapshot: Snapshot) -> Plan:
         """The starts of the best schedule, and for every other job why it waits."""
         node_arrays = self._arrays_of(snapshot.nodes)
         free = amounts([node.free for node in snapshot.nodes])
         queue = WaitingQueue.of(snapshot.waiting, snapshot.projects, snapshot.now_s)
-        schedule = self.schedule(node_arrays, free, queue)
+        coming = NOTHING_COMES_FREE
+        if self.asks_for_ends:
+            active = snapshot.active, snapshot.completing
+            coming = coming_free(node_arrays.names, node_arrays.capacity, free, active, float(snapshot.now_s))
+        schedule = self.schedule(node_arrays, free, queue, coming)
         return Plan(
             starts(schedule),
             reasons_to_wait(schedule, snapshot.waiting, self.rules.queue_depth),
-            report=Report(schedule.chosen, schedule.matched, tuple(each.job.id for each in schedule.withheld)),
+            report=Report(
+                schedule.chosen,
+                schedule.matched,
+                tuple(each.job.id for each in schedule.withheld if each.start_s is None),
+            ),
             record=schedule.record,
         )
 
@@ -79,11 +94,16 @@ class Portfolio:
             adaptive_depth=self.rules.queue_depth if self.rules.order == ADAPTIVE else None,
         )
 
-    def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The best member's schedule, without reasons. `free` and `queue` are not changed."""
+    def schedule(
+        self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, coming: Releases = NOTHING_COMES_FREE
+    ) -> Schedule:
+        """The best member's schedule, without reasons. `free` and `queue` are not changed.
+
+        `coming` is what running jobs will give back, of use only under the rule `until_start`.
+        """
         node_arrays, free = self._unshared(node_arrays, free)
         profiled = not self.rules.only_for_profiled or some_profiled(queue)
-        return self._kernel.run(node_arrays, free, queue, some_profiled=profiled)
+        return self._kernel.run(node_arrays, free, queue, coming, some_profiled=profiled)
 
     def _arrays_of(self, nodes: Sequence[Node]) -> NodeArrays:
         """The arrays of these nodes; those of the last plan, whose tables serve again, if the nodes are the same."""

@@ -9,7 +9,7 @@ the least slowdown times dominant share first, and the best of these schedules c
 Source: Max-Jobs paper (JSSPP 2013), section 4. Ties and the adaptive order are ours.
 """
 
-from slurm_sns.policies.placement.compiled import compiled, entry_point
+from slurm_sns.policies.placement.compiled import compiled, entry_point, inlined
 from slurm_sns.policies.placement.cycle_kernel import BEST_FIRST, BY_USE, DIFFERS, Bench, run
 from slurm_sns.policies.placement.fair_order_kernel import begin, line_up
 from slurm_sns.policies.placement.kernel_arrays import (
@@ -46,7 +46,7 @@ def schedule(bench: Bench, free: Integers, queue: Queue, some_profiled: bool) ->
     return best, ran, bench.state[BEST_FIRST] if bench.state[BY_USE] else NOBODY
 
 
-@compiled
+@inlined
 def compete(bench: Bench, queue: Queue, some_profiled: bool) -> tuple[int, int, int]:
     """The best member, the entry of `bench.matches` that holds its schedule, and how many members ran.
 
@@ -77,7 +77,7 @@ def compete(bench: Bench, queue: Queue, some_profiled: bool) -> tuple[int, int, 
     return best, kept, ran
 
 
-@compiled
+@inlined
 def _run_all(bench: Bench, queue: Queue, some_keep: bool) -> tuple[int, int, int]:
     """Run the members in turn; the best, the entry of its matches, and how many ran.
 
@@ -111,6 +111,7 @@ def _write_down(bench: Bench, matches: Matches, member: int) -> None:
         log.job[member, at] = matches.job[at]
         log.choice[member, at] = matches.choice[at]
         log.kept[member, at] = matches.kept[at]
+        log.start_s[member, at] = matches.start_s[at]
         log.first[member, at + 1] = matches.first[at + 1]
     for at in range(matches.first[entries]):
         log.node[member, at] = matches.node[at]

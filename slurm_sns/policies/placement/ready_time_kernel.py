@@ -11,24 +11,27 @@ ready. The start of a job is the smallest over its alternatives. Heuristics and 
 among the nodes that are ready by then. The oracle is `oracles.ready_times`.
 """
 
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slurm_sns.model import ActiveJob
 from slurm_sns.policies.placement.compiled import compiled, entry_point, subroutine
-from slurm_sns.policies.placement.kernel_arrays import NOBODY, Floats, Integers, Problem
+from slurm_sns.policies.placement.kernel_arrays import NOBODY, Floats, Integers, Problem, Releases
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
 from slurm_sns.policies.placement.node_state_kernel import LEAST_CORES, LEAST_MEMORY_MB
 
-
-class Releases(NamedTuple):
-    """What comes free on the nodes, one entry for each node of each running job, in the order of `end_s`."""
-
-    end_s: Floats  #: (E) ascending, now or later; infinite where the end is not known
-    node: Integers  #: (E) the column of the node
-    amount: Integers  #: (E, R) of each resource; negative where a node is overbooked
+#: A job beyond its time limit is assumed to end after so many seconds.
+ANY_MOMENT_S = 1.0
+#: What a node lacks of a resource that is not demanded: far less than nothing.
+ANY_AMOUNT = -(1 << 60)
+#: The jobs that have nodes, and the nodes on which some job is completing.
+Active = tuple[Iterable[ActiveJob], Iterable[str]]
+#: Of use where nobody asks when jobs end.
+NOTHING_COMES_FREE = Releases(np.zeros(0, np.float64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64))
 
 
 class NodeRoom(NamedTuple):
@@ -44,6 +47,30 @@ def node_room(lack: Integers, part: Integers) -> NodeRoom:
     """The room of nodes that lack so much, with working memory; both arrays are used as they are."""
     count = len(part)
     return NodeRoom(lack, part, np.empty(count, np.float64), np.empty(count, np.int64))
+
+
+def coming_free(names: Sequence[str], capacity: Integers, free: Integers, active: Active, now_s: float) -> Releases:
+    """What the active jobs will give back on these nodes, shape (R, N); overdue ones at any moment.
+
+    Where a job is completing, all that no active job holds comes free at any moment, whatever that job had.
+    """
+    column = {name: at for at, name in enumerate(names)}
+    jobs, completing_on = active
+    parts = [(job, column[name]) for job in jobs for name in job.nodes if name in column]
+    soon_s = now_s + ANY_MOMENT_S
+    ends_s = [inf if job.expected_end_s is None else max(job.expected_end_s, soon_s) for job, _ in parts]
+    node = np.array([at for _, at in parts], np.int64)
+    amount = np.array([job.demand for job, _ in parts], np.int64).reshape(-1, len(capacity))
+    held = np.zeros_like(capacity)
+    for row, taken in zip(held, amount.T, strict=True):
+        np.add.at(row, node, taken)
+    completing = np.array([column[name] for name in completing_on if name in column], np.int64)
+    left = np.maximum((capacity - free - held)[:, completing], 0).T
+    return in_order_of_ends(
+        np.array([*ends_s, *[soon_s] * len(completing)], np.float64),
+        np.concatenate([node, completing]),
+        np.concatenate([amount, left]),
+    )
 
 
 def in_order_of_ends(end_s: NDArray[np.float64], node: Integers, amount: Integers) -> Releases:
@@ -97,7 +124,8 @@ def put_lack(room: NodeRoom, problem: Problem, free: Integers, alternative: int)
     """Put down what the nodes lack for the alternative when so much (R, N) is free.
 
     A node is ready when `best_node_kernel.find_nodes` would count it: it has room for the smallest job, too, and for an
-    exclusive alternative it is empty. What is free must not be negative.
+    exclusive alternative it is empty. Of ways, bandwidth and CLOSIDs that are not demanded any amount will do: withheld
+    capacity may have made them negative.
     """
     nodes, alternatives = problem.nodes, problem.alternatives
     demand, allowed = alternatives.demand[alternative], alternatives.allowed[alternative]
@@ -111,7 +139,7 @@ def put_lack(room: NodeRoom, problem: Problem, free: Integers, alternative: int)
             least = max(least, LEAST_MEMORY_MB)
         for node in range(free.shape[1]):
             need = max(least, nodes.capacity[row, node]) if whole else least
-            room.lack[row, node] = need - free[row, node]
+            room.lack[row, node] = need - free[row, node] if need > 0 else ANY_AMOUNT
     for node in range(free.shape[1]):
         room.part[node] = nodes.switch[-1, node] if is_apart else 0
         if allowed != NOBODY and not nodes.allowed[allowed, node]:

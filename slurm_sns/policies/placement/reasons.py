@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Alternative, Job, Plan, Reason, Snapshot, Start, WaitKind
+from slurm_sns.model import Alternative, Job, Plan, Reason, Seconds, Snapshot, Start, WaitKind
 from slurm_sns.node_lists import folded
 from slurm_sns.policies.base import Considered, Explanation
 from slurm_sns.policies.placement.heuristics import Heuristic, one_group
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
 from slurm_sns.policies.placement.node_arrays import SMALLEST, Amounts, Indices, ever_holding, holding, taken
-from slurm_sns.policies.placement.pass_record import Match, MemberRecord, PassRecord, Schedule
+from slurm_sns.policies.placement.pass_record import Match, MemberRecord, PassRecord, Schedule, Withheld
 
 NEAREST_SHOWN = 3
 BEST_SHOWN = 4
@@ -31,7 +31,9 @@ class FreeCapacity:
     """What is free on all nodes at one moment of a cycle, with and without the withheld capacity.
 
     `free` does not include withheld capacity; `free_if_none_withheld` does. Capacity that is withheld for the job
-    `observed` counts as free in both: it is there for this job, and was withheld because it is not enough.
+    `observed` counts as free in both: it is there for this job, and was withheld because it is not enough. A place that
+    is promised from a later moment on counts as free, too: `promised` says in how many seconds it is needed, and
+    `promised_nodes` where such places are.
     """
 
     def __init__(
@@ -42,12 +44,18 @@ class FreeCapacity:
         self.free = record.left(of, count)
         self.free_if_none_withheld = self.free.copy()
         self.withheld_for: dict[int, tuple[str, ...]] = {}
-        for job, alternative, nodes in record.withheld(of, count):
-            took = taken(self.node_arrays.capacity, alternative, nodes)
-            self.free_if_none_withheld[:, nodes] += took
-            if job.id == observed:
-                self.free[:, nodes] += took
-            else:
+        self.promised: dict[int, Seconds] = {}
+        self.promised_nodes = np.empty(0, np.int64)
+        for job, alternative, nodes, start_s in record.withheld(of, count):
+            if start_s is None:
+                took = taken(self.node_arrays.capacity, alternative, nodes)
+                self.free_if_none_withheld[:, nodes] += took
+                if job.id == observed:
+                    self.free[:, nodes] += took
+            elif job.id != observed:
+                self.promised[job.id] = start_s - record.now_s
+                self.promised_nodes = np.union1d(self.promised_nodes, nodes)
+            if job.id != observed:
                 self.withheld_for[job.id] = tuple(self.node_arrays.names[node] for node in nodes)
 
     def permitted(self, job: Job) -> Indices:
@@ -81,6 +89,11 @@ class FreeCapacity:
         fitting = self.fitting(alternative, job, if_none_withheld=True)
         is_enough = len(fitting) >= alternative.nodes and not self.apart(alternative, fitting)
         return tuple(self.withheld_for) if is_enough else ()
+
+    def from_when(self, jobs: Iterable[int]) -> str:
+        """From when on capacity is withheld for these jobs, empty for from now on: a job that ends before may pass."""
+        starts_s = [self.promised[job_id] for job_id in jobs if job_id in self.promised]
+        return f", which starts in {hms(min(starts_s))} if jobs end at their limits" if starts_s else ""
 
     def nearest(self, columns: Indices, alternative: Alternative, count: int) -> list[Reason]:
         """The `count` nodes, among these columns, that come nearest to fitting, and what they lack, the nearest first.
@@ -150,7 +163,10 @@ def reasons_to_wait(schedule: Schedule, waiting: Iterable[Job], queue_depth: int
             reasons[job.id] = behind
         elif job.id in after.withheld_for:
             on = _some(after.withheld_for[job.id])
-            reasons[job.id] = Reason(f"finds no place yet; capacity is withheld for it on {on}", WaitKind.NEXT, on)
+            until = "capacity is withheld for it"
+            if job.id in after.promised:
+                until = f"in {hms(after.promised[job.id])}, if jobs end at their limits, it starts"
+            reasons[job.id] = Reason(f"finds no place yet; {until} on {on}", WaitKind.NEXT, on)
         else:
             reasons[job.id] = reason(job)
     return reasons
@@ -168,7 +184,8 @@ def _reason(after: FreeCapacity, job: Job) -> Reason:
         if holders:
             jobs = f"job {_some([str(job_id) for job_id in holders])}"
             on = _some(node for job_id in holders for node in after.withheld_for[job_id])
-            return Reason(f"would fit, but capacity is withheld for {jobs}", WaitKind.WITHHELD, f"{jobs} on {on}")
+            why = f"would fit, but capacity is withheld for {jobs}{after.from_when(holders)}"
+            return Reason(why, WaitKind.WITHHELD, f"{jobs} on {on}")
     alternative = possible[0]
     if alternative.nodes > 1:
         fitting = after.fitting(alternative, job)
@@ -251,6 +268,8 @@ def _view(
         best = _best(FreeCapacity(record, of, before), entry.alternative, job, heuristic)
         return Considered(member, f"on {nodes}", best, figures), ()
     outcome = f"finds no nodes; capacity withheld on {nodes}" if entry else "finds no nodes"
+    if isinstance(entry, Withheld) and entry.start_s is not None:
+        outcome += f" from {hms(entry.start_s - record.now_s)} from now on"
     after = FreeCapacity(record, of, before + (entry is not None), observed=job.id)
     return Considered(member, outcome, "", figures), tuple(_missing(after, job))
 
@@ -283,7 +302,7 @@ def _missing(moment: FreeCapacity, job: Job) -> Iterator[str]:
         for lack in moment.nearest(unfit, alternative, NEAREST_SHOWN):
             yield f"  nearest: {lack}"
         for other in moment.in_the_way(alternative, job):
-            yield f"  it would fit, but capacity is withheld for job {other}"
+            yield f"  it would fit, but capacity is withheld for job {other}{moment.from_when([other])}"
         if moment.large_enough(alternative, job) < alternative.nodes:
             yield "  the nodes that can be planned on now are too small or too few for it, even empty"
 
@@ -324,6 +343,14 @@ def wording(alternative: Alternative) -> str:
         return per_node
     empty = "empty " if alternative.exclusive else ""
     return f"{alternative.nodes} {empty}{_plural('node', alternative.nodes)} with {per_node} each"
+
+
+def hms(seconds: Seconds) -> str:
+    """A time span as Slurm writes it: 2:05:00, 3-00:00:00."""
+    minutes, second = divmod(max(0, int(seconds)), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    return f"{days}-{hour:02}:{minute:02}:{second:02}" if days else f"{hour}:{minute:02}:{second:02}"
 
 
 def _plural(noun: str, count: int) -> str:

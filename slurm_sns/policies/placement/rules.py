@@ -25,6 +25,9 @@ from slurm_sns.policies.placement.heuristic_names import LIST, OWN, PAPER, PAPER
 from slurm_sns.policies.placement.node_arrays import WAYS, NodeArrays
 from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH
 
+#: At most so many jobs are promised a start in a cycle: each promise costs a look at all nodes and running jobs.
+MOST_PROMISES = 100
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -38,7 +41,9 @@ class Rules:
     members that compete only in a cycle where some queued job has a profile. `shared_ways`: ways of each node that no
     job is given. `ties`: which member wins among equally good ones (module `ties`); `own_scorer` is the member that
     knows what the policy is for, None for none. `order`: the order of a job's alternatives (module `use`).
-    `withhold_up_to_s`: for a job that has waited longer no capacity is withheld, unless it is over-aged.
+    `withhold_up_to_s`: for a job that has waited longer no capacity is withheld, unless it is over-aged. `until_start`:
+    nodes are kept for a job from the moment at which it can start, and not before (module `promise_kernel`); at most
+    `reservations` jobs without a place have that promise, wherever they are in the queue, and one over-aged job has it.
     """
 
     portfolio: tuple[str, ...]
@@ -54,6 +59,7 @@ class Rules:
     own_scorer: str | None = None
     order: str = PAPER
     withhold_up_to_s: int | None = None
+    until_start: bool = False
 
     @property
     def turns(self) -> tuple[int, ...]:

@@ -74,6 +74,21 @@ class WaitCause(TypedDict):
     """The features that its nodes must have (`--constraint`), where it waits for nodes; else empty."""
 
 
+class StartAnswer(TypedDict):
+    """When a waiting job is expected to start, in Unix seconds."""
+
+    low_s: float | None
+    """The earlier end of a range made so that four of five starts lie in it; null if the look ahead shows no start."""
+    high_s: float | None
+    """The later end."""
+    limits_s: float | None
+    """Its start if all jobs run until their time limits; null if that lies beyond the look ahead."""
+    not_before_s: float | None
+    """How far was looked ahead, where there is no range."""
+    waits_for: str
+    """Whose nodes it waits for by then: of jobs only the user's own are named."""
+
+
 class QueueRow(QueuedJobBase):
     """A managed job."""
 
@@ -86,6 +101,8 @@ class QueueRow(QueuedJobBase):
     """Whether it has waited so long that capacity is withheld for it."""
     demand: JobDemand | None
     """What it asks for: of several ways to run it, the one that was taken or is preferred."""
+    starts: StartAnswer | None
+    """When it is expected to start; null while nothing is known, and for a job that does not wait."""
 
 
 class GateCounts(TypedDict):
@@ -156,6 +173,30 @@ class AgentsAndLearning(TypedDict, total=False):
     """What is being learnt, if the configuration has agents."""
 
 
+class EstimateRecord(TypedDict):
+    """How good the estimated starts of the last week were."""
+
+    starts: int
+    """The starts that had been estimated."""
+    inside: int
+    """How many of them lay in the range that was told first."""
+
+
+class UserRestarts(TypedDict):
+    """The restarts of one user's suspended jobs in the last 24 hours."""
+
+    user: str
+    """The user's name; the id if none of their jobs is in Slurm."""
+    restarts: int
+    """How often jobs were restarted."""
+    lost_core_h: float
+    """The work that they have lost at most, core-hours."""
+    proposed: int
+    """How often a restart was only proposed."""
+    proposed_core_h: float
+    """The work that those would have lost at most, core-hours."""
+
+
 class StatusAnswer(AgentsAndLearning):
     """The scheduler's state. An ordinary user sees only what concerns their own jobs of it."""
 
@@ -213,6 +254,10 @@ class StatusAnswer(AgentsAndLearning):
     """How many jobs each heuristic would have started in the last cycle."""
     projects: dict[str, ProjectUse]
     """The accounts' shares and use, by account."""
+    restarts: list[UserRestarts]
+    """Suspended jobs that were restarted elsewhere, or of which that was proposed, in 24 hours, by owner."""
+    estimates: EstimateRecord | None
+    """What came of the last week's estimated starts; null while there are none."""
 
 
 class ConsideredRow(TypedDict):
@@ -251,9 +296,9 @@ class DecisionLine(TypedDict):
     at_s: float
     """When, Unix seconds."""
     action: str
-    """`start`, or `note` for anything else that was done to the job."""
+    """`start`; `restart` of a suspended job, or `proposal` of one; `note` for anything else."""
     nodes: list[str]
-    """The nodes that it was placed on."""
+    """The nodes that it was placed on, or those on which there was a place for a restart."""
     reason: str
     """Why."""
     cycle_id: int
@@ -269,9 +314,20 @@ class DecisionLine(TypedDict):
     demand: dict[str, int]
     """What it got on each node, by resource; empty for a note."""
     considered: ExplanationValues | None
-    """How a spreadable job's alternatives came about; null for other jobs."""
+    """How a spreadable job's alternatives came about, or the terms of a restart; null otherwise."""
     times: int
     """How many times in a row a note came."""
+
+
+class StartingChange(TypedDict):
+    """A change of the request with which the job would have started in the last cycle. The next cycle may differ."""
+
+    kind: str
+    """What is changed: `time`, `memory`, `scale`, `tasks per node` or `cpus per task`."""
+    options: str
+    """The options of `sbatch` that say it, such as `--mem=48G`."""
+    nodes: list[str]
+    """The nodes on which it would have started."""
 
 
 class ExplainAnswer(TypedDict):
@@ -295,10 +351,58 @@ class ExplainAnswer(TypedDict):
     """How the alternatives of a spreadable job came about."""
     cycle: ExplanationValues | None
     """What the last cycle decided for it, or the one that placed it."""
+    would_start: list[StartingChange]
+    """The smallest changes that would start a waiting job now, at most one of each kind."""
     unavailable: dict[str, str]
     """Why nodes may not be used, by node."""
     learning: NotRequired[str]
     """What the job explores, or why it does not; only if the configuration has agents."""
+
+
+class TriedAlternative(TypedDict):
+    """A way to run the job that was tried, and how it fits now."""
+
+    demand: JobDemand
+    """On how many nodes, and how much of each."""
+    scale: int
+    """So many times the fewest nodes."""
+    exclusive: bool
+    """Whether it takes empty nodes."""
+    slowdown: float
+    """The predicted run time as a multiple of that on the fewest nodes; 1 if nothing is known."""
+    fitting: int | None
+    """The nodes that had enough at the job's turn; null if the cycle did not come so far."""
+    chosen: bool
+    """Whether the job would start so now."""
+
+
+class TryAnswer(TypedDict):
+    """Where a job would start if it were submitted now. Nothing is submitted."""
+
+    judgement: Literal["managed", "passes through", "refused"]
+    """What the submit filter would do with it."""
+    why: str
+    """Why it would be refused, or left to Slurm; empty for a managed job."""
+    when: Literal["now", "waits", "slurm decides", "never"]
+    """`now`: it would have started in the last cycle."""
+    nodes: list[str]
+    """The nodes on which it would start now."""
+    reason: str
+    """Why it would start there, or wait."""
+    starts: StartAnswer | None
+    """When a job that would wait is expected to start; null where it starts now, and where nothing says."""
+    position: int | None
+    """Its place in the queue, from 1; null for a job that is not planned."""
+    waiting: int
+    """How many jobs would wait for a plan, with it."""
+    alternatives: list[TriedAlternative]
+    """The ways to run it, the best first."""
+    would_start: list[StartingChange]
+    """The smallest changes that would start it now, if it would wait."""
+    assumed: list[str]
+    """What was assumed where the options do not say."""
+    at_s: float
+    """When the cycle that was planned again had ended, Unix seconds."""
 
 
 class SmallerRequestAnswer(TypedDict):
@@ -310,6 +414,42 @@ class SmallerRequestAnswer(TypedDict):
     """The first of these cycles in which it would have started with the smaller request; null if in none."""
     cycles: int
     """How many recorded cycles were planned again, that of earlier_s included."""
+
+
+class MeasuredOnNode(TypedDict):
+    """What the agent of a node has measured of a job's run there, once it has ended; null is unknown."""
+
+    node: str
+    """The node."""
+    restarts: int
+    """How often the job had been restarted before this run."""
+    ended_s: float
+    """When the run ended there, Unix seconds."""
+    seconds: float
+    """For how long it was measured, seconds."""
+    least_ways: int
+    """The fewest cache ways that it had for itself meanwhile; 0 where the cache is not partitioned."""
+    most_ways: int
+    """The most cache ways that it had for itself meanwhile."""
+    bandwidth_gbps: float | None
+    """Its mean memory bandwidth, GB/s."""
+    ipc: float | None
+    """Its mean instructions per cycle."""
+    alone_s: float
+    """For how long of these seconds its IPC was measured while no other job was on the node."""
+    ipc_alone: float | None
+    """Its mean instructions per cycle in that time."""
+    ipc_beside: float | None
+    """Its mean instructions per cycle in the other time, beside other jobs."""
+
+
+class MeasuredAnswer(TypedDict):
+    """What was measured of jobs, as far as they are the caller's."""
+
+    has_agents: bool
+    """Whether the site has agents on its nodes."""
+    jobs: dict[str, list[MeasuredOnNode]]
+    """The nodes of the last run of each job, by job id; a job of which nothing is known is not in it."""
 
 
 class JobAnswer(TypedDict):

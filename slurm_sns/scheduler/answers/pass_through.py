@@ -7,7 +7,7 @@ pass-through job is left exactly as it was submitted. The reason never repeats t
 
 from collections.abc import Iterator
 
-from slurm_sns.scheduler.observation import JobState, ObservedJob
+from slurm_sns.scheduler.observation import SLURMS_HOLD, JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import names_no_memory
 
@@ -79,6 +79,8 @@ def reason(job: ObservedJob, settings: Settings) -> str:
     if found:
         return "; ".join(found)
     if job.state is JobState.PENDING and job.priority == 0:
+        if job.reason == SLURMS_HOLD:
+            return f"Slurm holds it, because it can never start as it is ({SLURMS_HOLD})"
         return f"it is held ({job.reason or 'with priority 0'})"
     if settings.mode != "enforce":
         return f"the mode is {settings.mode}, in which slurm_sns places no jobs"

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import chain
 from typing import Any, Literal, cast
 
 from slurm_sns.errors import BadInput, SnsError
@@ -22,28 +23,46 @@ from slurm_sns.scheduler.answers.answer_types import (
     ExplainAnswer,
     ExplanationValues,
     JobAnswer,
+    MeasuredAnswer,
     QueuedJobBase,
     QueueRow,
     SmallerRequestAnswer,
+    StartingChange,
     StatusAnswer,
+    TryAnswer,
     WaitCause,
     amounts,
 )
+from slurm_sns.scheduler.answers.measured import last_runs
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
+from slurm_sns.scheduler.answers.restart_answers import restarts_by_user
 from slurm_sns.scheduler.answers.smaller_request import evenly, first_start
-from slurm_sns.scheduler.answers.view import RecentCycles, Redaction, View, agents_data, whys_unpartitioned
+from slurm_sns.scheduler.answers.start_answers import start_answer, start_of
+from slurm_sns.scheduler.answers.start_now import starting_changes
+from slurm_sns.scheduler.answers.trying import SubmissionRules, options_in, try_job
+from slurm_sns.scheduler.answers.view import (
+    RecentCycles,
+    Redaction,
+    View,
+    agents_data,
+    whys_unpartitioned,
+)
 from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.job_status import Status, is_held
 from slurm_sns.scheduler.observation import JobState, ObservedJob
-from slurm_sns.scheduler.ports import Decision, Decisions
+from slurm_sns.scheduler.ports import Decision, Decisions, Measurements
 from slurm_sns.scheduler.settings import BY_SLURM, FAIR_NOW, Settings
 from slurm_sns.scheduler.snapshot.free_nodes import completing_jobs
 from slurm_sns.scheduler.snapshot.situation import explores
+from slurm_sns.scheduler.start_estimates.board import NO_ESTIMATES, EstimateBoard, Estimates
 from slurm_sns.task_ids import task_id
 from slurm_sns.wire.values import RunId
 
 #: A caller waits at most this long while other jobs are being explained.
 EXPLAIN_WAIT_S = 10.0
+
+#: So many jobs fit into a request of 4 KiB.
+MOST_MEASURED = 300
 
 #: A waiting job's reason names at most so many completing jobs.
 MOST_COMPLETING = 3
@@ -62,7 +81,7 @@ _PASS_THROUGH_STATES = {
 #: The state of a job that has ended but not left all its nodes yet, and of a gated job that somebody holds.
 COMPLETING, HELD = "completing", "held"
 
-COMMANDS = ("status", "queue", "explain", "profile", "release", "smaller-request", "job")
+COMMANDS = ("status", "queue", "explain", "profile", "release", "smaller-request", "measured", "job", "try")
 
 #: What is waited for there is on nodes: it depends on the features that these must have.
 _ON_NODES = (WaitKind.RESOURCES, WaitKind.NODES, WaitKind.TOO_LARGE)
@@ -85,8 +104,13 @@ class Answers:
         *,
         settings: Settings,
         asked: set[int],
+        board: EstimateBoard | None = None,
+        rules: SubmissionRules | None = None,
+        measurements: Measurements | None = None,
     ) -> None:
-        self._recent, self._asked = recent, asked
+        self._recent, self._asked, self._rules = recent, asked, rules
+        self._board = board or EstimateBoard()
+        self._measurements = measurements
         self._trouble = trouble
         self._decisions = decisions
         self._policy = policy
@@ -109,9 +133,11 @@ class Answers:
         only_user = None if user_id in self._admins else user_id
         match request.get("command"):
             case "status":
-                return status(view, self._recent, self._trouble(), only_user, self._settings)
+                return status(
+                    view, self._recent, self._troubles(), only_user, self._settings, estimates=self._board.now
+                )
             case "queue":
-                return queue(view, only_user)
+                return queue(view, only_user, self._board.now)
             case "explain":
                 return self._explain(view, request.get("job_id"), request.get("task"), only_user)
             case "job":
@@ -120,11 +146,18 @@ class Answers:
                 return self._release(view, request.get("job_id"), request.get("task"), only_user)
             case "smaller-request":
                 return self._smaller_request(view, request, only_user)
+            case "try":
+                return self._try(view, request, user_id)
+            case "measured":
+                return self._measured(view, request.get("job_ids"), only_user)
             case "profile":
                 name, known = request.get("program"), KnownPrograms(view.programs, view.imported, view.learning)
                 return self._summaries.of(known, only_user) if name is None else profile(known, name, only_user)
             case other:
                 raise BadInput(f"command {other!r} is unknown; valid: {', '.join(COMMANDS)}")
+
+    def _troubles(self) -> str:
+        return "; ".join(filter(None, (self._trouble(), self._board.trouble)))
 
     def _explain(self, view: View, asked: object, task: object, only_user: int | None) -> ExplainAnswer:
         job_id, label, job, decided = self._known(view, asked, task, only_user)
@@ -143,18 +176,46 @@ class Answers:
             "label": label,
             "pass_through": None if job is None or _is_ours(view, job) else pass_through.reason(job, self._settings),
             "array": "" if job is None or job.array_id is None else _array(view, job),
-            "job": None if job is None else _rows(view, [job], redaction)[0],
+            "job": None if job is None else _rows(view, [job], redaction, self._board.now)[0],
             "decisions": [
                 cast(DecisionLine, asdict(each) | {"reason": redaction.text(each.reason)}) for each in decided
             ],
             "order": _order(view, self._settings) if waits else None,
             "considered": redaction.every_text(_considered(view, job_id, last_start)),
             "cycle": redaction.every_text(cycle),
+            "would_start": [] if job is None else self._would_start(view, job),
             "unavailable": redaction.texts(view.situation.snapshot.unavailable),
         }
         if view.agents is not None and job is not None:
             answer["learning"] = redaction.text(_learning(view, job))
         return answer
+
+    def _would_start(self, view: View, job: ObservedJob) -> list[StartingChange]:
+        """What would have started the job in the last cycle, if it waits in it or was closed to it."""
+        situation, rules = view.situation, self._rules
+        candidate = _candidate(view, job)
+        if rules is None or candidate is None or view.disabled:
+            return []
+        if any(start.job_id == candidate.id for start in view.plan.starts):
+            return []
+        waiting = next((each for each in situation.snapshot.waiting if each.id == candidate.id), None)
+        with self._one_at_a_time():
+            cycle = rules.last_cycle(view, self._settings, self._policy.plan)
+            return starting_changes(cycle, candidate, waiting, view.plan)
+
+    def _try(self, view: View, request: Mapping[str, Any], user_id: int) -> TryAnswer:
+        """What would become of a job that is not submitted; for an admin, too, it is a job of their own."""
+        if self._rules is None:
+            raise SnsError("this scheduler knows no rules of submission")
+        options_in(request)  # a wrong request does not wait for others
+        with self._one_at_a_time():
+            cycle = self._rules.last_cycle(view, self._settings, self._policy.plan)
+            tried, waits = try_job(view, self._rules, request, user_id, cycle)
+            estimate = self._board.of_tried
+            start = None if waits is None or estimate is None else estimate(view.situation, *waits)
+        redaction = _redaction(view, None if user_id in self._admins else user_id)
+        starts = None if start is None else start_answer(start, redaction)
+        return {**tried, "reason": redaction.text(tried["reason"]), "starts": starts}
 
     def _known(
         self, view: View, asked: object, task: object, only_user: int | None
@@ -198,6 +259,14 @@ class Answers:
             return None
         earlier_s = None if found.start_s is None else float(found.start_s)
         return {"placed_s": start.at_s, "earlier_s": earlier_s, "cycles": found.cycles}
+
+    def _measured(self, view: View, asked: object, only_user: int | None) -> MeasuredAnswer:
+        """What agents have measured of the jobs' last runs; nothing of another user's jobs."""
+        if not isinstance(asked, list) or len(asked) > MOST_MEASURED:
+            raise BadInput(f"job_ids: valid is a list of at most {MOST_MEASURED} job ids")
+        wanted = {_whole("job id", each) for each in asked}
+        found = [] if self._measurements is None else self._measurements.of_jobs(wanted)
+        return {"has_agents": view.agents is not None, "jobs": last_runs(found, only_user)}
 
     def _how_far(self, view: View, asked: object, task: object, only_user: int | None) -> JobAnswer:
         """Whether the job has started, and where. An array has started when its first task has."""
@@ -282,6 +351,15 @@ def _job(view: View, job_id: int) -> ObservedJob | None:
     return ours or next((job for job in view.situation.observed if job.id == job_id), None)
 
 
+def _candidate(view: View, job: ObservedJob) -> ObservedJob | None:
+    """The job as the last cycle looked at it, of an array's record the first task; None if it could not be planned."""
+    candidates = chain(view.situation.tasks.values(), view.situation.surveyed.candidates)
+    array_id = job.array_id if job.is_array_record else None
+    return next(
+        (each for each in candidates if each.id == job.id or (array_id is not None and each.array_id == array_id)), None
+    )
+
+
 def _require_own(label: str, job: ObservedJob | None, decided: Sequence[Decision], only_user: int | None) -> None:
     """Check that the user may ask about the job, by Slurm's record of it or, without one, by our last decision."""
     owner = job.user_id if job is not None else next((each.user_id for each in reversed(decided)), None)
@@ -347,7 +425,15 @@ def _redaction(view: View, only_user: int | None) -> Redaction:
     return Redaction({job.id for job in known if job.user_id == only_user})
 
 
-def status(view: View, recent: RecentCycles, trouble: str, only_user: int | None, settings: Settings) -> StatusAnswer:
+def status(
+    view: View,
+    recent: RecentCycles,
+    trouble: str,
+    only_user: int | None,
+    settings: Settings,
+    *,
+    estimates: Estimates = NO_ESTIMATES,
+) -> StatusAnswer:
     """The scheduler's state in numbers.
 
     With `only_user`, projects, differences and unreadable records are shown only as far as they are those of the
@@ -411,6 +497,8 @@ def status(view: View, recent: RecentCycles, trouble: str, only_user: int | None
             for name, project in situation.snapshot.projects.items()
             if only_user is None or name in accounts
         },
+        "restarts": restarts_by_user(view, only_user),
+        "estimates": {"starts": estimates.starts, "inside": estimates.inside} if estimates.starts else None,
         **_agents(view, settings, redaction),
     }
 
@@ -449,17 +537,19 @@ def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict
     return {name: text for name, text in told.items() if name in own}
 
 
-def queue(view: View, only_user: int | None) -> list[QueueRow]:
+def queue(view: View, only_user: int | None, estimates: Estimates = NO_ESTIMATES) -> list[QueueRow]:
     """Our jobs, waiting ones first, in the order in which a cycle plans them (`only_user` None: of all users)."""
     planned = {job.id: place for place, job in enumerate(view.situation.snapshot.waiting)}
     started = {start.job_id for start in view.plan.starts}
     known = (*view.situation.jobs.values(), *(job for job in view.situation.tasks.values() if job.id in started))
     jobs = [job for job in known if only_user is None or job.user_id == only_user]
     jobs.sort(key=lambda job: (job.state is not JobState.PENDING, planned.get(job.id, len(planned)), job.id))
-    return _rows(view, jobs, _redaction(view, only_user))
+    return _rows(view, jobs, _redaction(view, only_user), estimates)
 
 
-def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list[QueueRow]:
+def _rows(
+    view: View, jobs: Iterable[ObservedJob], redaction: Redaction, estimates: Estimates = NO_ESTIMATES
+) -> list[QueueRow]:
     """One row for each job, as it is after the cycle: the observation does not show yet what the cycle placed."""
     starts = {start.job_id: start for start in view.plan.starts}
     waiting = {job.id: (place, job) for place, job in enumerate(view.situation.snapshot.waiting, 1)}
@@ -481,6 +571,7 @@ def _rows(view: View, jobs: Iterable[ObservedJob], redaction: Redaction) -> list
                 "position": None if started else place,
                 "over_aged": planned is not None and planned.over_aged,
                 "demand": None if alternative is None else {"nodes": alternative.nodes, **amounts(alternative.demand)},
+                "starts": None if started else start_of(view, job, redaction, estimates.of.get(job.id)),
             }
         )
     return rows
@@ -548,7 +639,7 @@ def _state(view: View, job: ObservedJob) -> str:
 
 def _reason(view: View, job: ObservedJob) -> Reason:
     """Why the job waits: our reason, or Slurm's where we have none (a placed job)."""
-    text = _own_reason(view, job.id)
+    text = view.restarts.decided.get(job.id) or _own_reason(view, job.id)
     if job.is_array_record and text is None:
         first = next((task for task in view.situation.tasks.values() if task.array_id == job.id), None)
         return Reason.of(job.reason if first is None else _own_reason(view, first.id) or "")

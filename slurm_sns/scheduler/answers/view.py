@@ -7,7 +7,7 @@ that withheld capacity keeps waiting is told on which nodes it is withheld, but 
 
 import re
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
@@ -19,7 +19,8 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.answers.answer_types import ConnectedAgents
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState
 from slurm_sns.scheduler.observation import JobState, ObservedJob
-from slurm_sns.scheduler.ports import Decisions
+from slurm_sns.scheduler.ports import NO_RESTARTS, Decisions, RestartNote
+from slurm_sns.scheduler.restarts.restarter import NO_RESTARTS_YET, RestartView
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.task_ids import label
 from slurm_sns.wire.values import NodeState, RunId
@@ -34,6 +35,7 @@ class View:
     `disabled` is True while the kill switch is on. `programs` are the profiles that the cycle planned with,
     `imported` are those among them, or replaced by them, that were imported, and `learning` is what is measured of
     programs. `agents` is what the connected agents said of their nodes, by node; None where there are no agents.
+    `restarts` is what is told of restarts of suspended jobs.
     """
 
     at_s: float
@@ -49,6 +51,7 @@ class View:
     imported: Mapping[str, Program] = field(default_factory=dict)
     learning: LearningState = NOTHING_LEARNT
     agents: Mapping[str, NodeState] | None = None
+    restarts: RestartView = NO_RESTARTS_YET
 
 
 #: Ten minutes of cycles of one second.
@@ -89,13 +92,20 @@ class DecisionRecord:
         """What keeps it from being written now; empty when nothing does."""
         return self._outage.now
 
-    def add(self, at_s: float, situation: Situation, plan: Plan, notes: Mapping[int, str]) -> None:
+    def add(
+        self,
+        at_s: float,
+        situation: Situation,
+        plan: Plan,
+        notes: Mapping[int, str],
+        restarts: Mapping[int, RestartNote] = NO_RESTARTS,
+    ) -> None:
         """Write the plan of a cycle that began then, as it was carried out; `notes` say what was done to other jobs."""
         if not self._sends:
             plan = self._new_starts(plan)
-        if not plan.starts and not notes:
+        if not (plan.starts or notes or restarts):
             return
-        concerned = {start.job_id for start in plan.starts} | notes.keys()
+        concerned = {start.job_id for start in plan.starts} | notes.keys() | restarts.keys()
         jobs = {job.id: job for job in (*situation.observed, *situation.tasks.values()) if job.id in concerned}
         try:
             self._decisions.record(
@@ -107,6 +117,7 @@ class DecisionRecord:
                 explanations=situation.explanations,
                 tasks={job_id: job.task for job_id, job in jobs.items() if job.task is not None},
                 repeated=situation.repeated,
+                restarts=restarts,
             )
             self._outage.over(at_s)
         except SnsError as problem:
@@ -134,6 +145,10 @@ class Redaction:
     def text(self, sentence: str) -> str:
         """The sentence; where it names jobs that are not all the user's own, it says "another user's job" instead."""
         return _JOBS.sub(self._redacted, sentence)
+
+    def shows(self, job_id: int) -> bool:
+        """Whether the job may be named."""
+        return self._own is None or job_id in self._own
 
     def texts(self, sentences: Mapping[str, str]) -> dict[str, str]:
         """The sentences, each redacted; the keys stay as they are."""
@@ -209,6 +224,11 @@ def whys_unpartitioned(states: Mapping[str, NodeState], jobs: Iterable[ObservedJ
     return found
 
 
-def _named(names: list[str]) -> str:
+def named_nodes(names: Sequence[str]) -> str:
+    """`node c1`, `nodes c1, c2`; of many the first ones and how many more there are."""
+    return f"{'node' if len(names) == 1 else 'nodes'} {_named(names)}"
+
+
+def _named(names: Sequence[str]) -> str:
     more = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

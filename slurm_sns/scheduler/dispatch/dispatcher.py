@@ -1,25 +1,23 @@
-"""Carries out what a cycle has decided: lapsed gates first, the orders of the state table, the plan, the other gates.
+"""Carries out what a cycle has decided: lapsed gates, the orders of the state table, the plan, then other changes.
 
 Nothing here must be known later: what is on a job stands in its record. A refused or unanswered order is decided anew
-by what the next observation shows. Only its failed placements are remembered (tries), and the nodes of placements that
-Slurm has not accepted: Slurm may have put them on the job before it refused the rest.
-
-A policy may only change jobs that slurm_sns manages: an action on any other job is logged and not sent.
+by what the next observation shows. Only its failed placements are remembered (tries), the nodes of placements that
+Slurm has not accepted (Slurm may have put them on the job before it refused the rest), and the jobs that Slurm did not
+let into more partitions: while this scheduler runs, that is not tried again.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from slurm_sns.errors import Infeasible, Refused, SnsError, Unreachable
 from slurm_sns.log import Log
-from slurm_sns.model import Action, Plan, Reason, Release, Requeue, Resume, SetShare, Start, Suspend, WaitKind
+from slurm_sns.model import Plan, Reason, Release, Start, WaitKind
 from slurm_sns.scheduler.agent_link import AgentLink
 from slurm_sns.scheduler.gate.failed_placements import failed, not_started
 from slurm_sns.scheduler.gate.job_status import Status
-from slurm_sns.scheduler.gate.leases import renewals
+from slurm_sns.scheduler.gate.leases import ByLimits, no_estimates, renewals
 from slurm_sns.scheduler.gate.orders import (
-    NO_SHARES,
     Answer,
     GateOrder,
     Order,
@@ -30,6 +28,7 @@ from slurm_sns.scheduler.gate.orders import (
     reached,
     renew,
     round_robin,
+    widen,
 )
 from slurm_sns.scheduler.history import StoredTries
 from slurm_sns.scheduler.observation import UNREADABLE, ObservedJob
@@ -99,9 +98,6 @@ def grant(start: Start, job: ObservedJob, *, samples: bool = False) -> Grant:
 #: How often the heartbeat is written while a cycle sends changes of many jobs.
 SIGN_OF_LIFE_S = 1.0
 
-#: What a policy may do to a job besides starting it and giving it to Slurm.
-PolicyChange = Suspend | Resume | Requeue | SetShare
-
 
 class OrderQueue:
     """Sends a scheduler's orders. If slurmctld does not answer, its methods raise Unreachable and send no more.
@@ -130,11 +126,13 @@ class OrderQueue:
                 yield answer.order, answer.refused
             self.show_sign_of_life()
 
-    def follow_up(self, changes: Sequence[tuple[GateOrder, str]]) -> Iterator[tuple[GateOrder, str]]:
+    def follow_up(
+        self, changes: Sequence[tuple[GateOrder, str]], told: Collection[int] = ()
+    ) -> Iterator[tuple[GateOrder, str]]:
         """Send these orders, each with the reason for it; log all, and yield those that Slurm has carried out.
 
         A refused one is not tried again here: the job has started, ended or been changed in the meantime, and the next
-        observation shows what is to be done.
+        observation shows what is to be done. Of the jobs `told` the log has a line of its own (never_starting).
         """
         whys = {order.job_id: why for order, why in changes}
         logged: set[str] = set()
@@ -144,28 +142,10 @@ class OrderQueue:
             if refusal is not None:
                 self._log(f"{line}; Slurm refused the change: {refusal}")
                 continue
-            if why and line not in logged:
+            if why and line not in logged and order.job_id not in told:
                 self._log(line)
             logged.add(line)
             yield order, why
-
-    def carry_out(self, actions: Iterable[Action], situation: Situation, settings: Settings) -> Iterator[PolicyChange]:
-        """Send the actions of a plan on running jobs, in the plan's sequence; yield those that Slurm has done."""
-        for action in actions:
-            if isinstance(action, Start | Release):
-                continue
-            hindrance = _hindrance(action, situation, settings)
-            if hindrance:
-                self._log(f"job {action.job_id}: {described(action)}; not sent: {hindrance}")
-                continue
-            self.show_sign_of_life()
-            for answer in self._answers((action,)):
-                line = f"job {action.job_id}: {described(action)}"
-                if answer.refused is not None:
-                    self._log(f"{line}; Slurm refused the change: {answer.refused}")
-                else:
-                    self._log(line)
-                    yield action
 
     def _answers(self, orders: Iterable[Order]) -> Iterator[Answer]:
         answers = iter(reached(self._executor.execute(orders)))
@@ -191,33 +171,6 @@ class OrderQueue:
             self._lively_s, self._lively_steady_s = now_s, self._clock.steady()
 
 
-def _hindrance(action: PolicyChange, situation: Situation, settings: Settings) -> str:
-    """Why a policy's action must not be sent; empty when it may be sent."""
-    job = situation.jobs.get(action.job_id)
-    if job is None or job.record is None:
-        return "slurm_sns does not manage the job"
-    if not isinstance(action, Requeue) or not action.pool:
-        return ""
-    if action.pool not in settings.partitions:
-        return f"partition {action.pool} is not managed"
-    # Its own memory is restored once we see the requeue, but then the job would wait in the other partition already.
-    return "" if job.record.own_memory is None else "it was given whole nodes of its own partition"
-
-
-def described(action: PolicyChange) -> str:
-    """What an action does and why, for the log and the decision record."""
-    match action:
-        case Suspend():
-            what = "suspended"
-        case Resume():
-            what = f"resumed on {','.join(action.nodes)}" if action.nodes else "resumed"
-        case Requeue():
-            what = f"requeued in {action.pool}" if action.pool else "requeued"
-        case SetShare():
-            what = f"given {float(action.cpu_share):g} of its CPU"
-    return f"{what}: {action.reason}" if action.reason else what
-
-
 class Dispatcher:
     """Sends follow-ups, plans and renewals; `placed` counts the placements that Slurm has accepted.
 
@@ -225,9 +178,17 @@ class Dispatcher:
     """
 
     def __init__(
-        self, ports: Ports, settings: Settings, tries: StoredTries, agent_link: AgentLink, sign: Sign | None
+        self,
+        ports: Ports,
+        settings: Settings,
+        tries: StoredTries,
+        agent_link: AgentLink,
+        sign: Sign | None,
+        *,
+        by_limits: ByLimits = no_estimates,
     ) -> None:
         self._settings, self._tries, self._agent_link = settings, tries, agent_link
+        self._by_limits = by_limits
         self._clock, self._log = ports.clock, ports.log
         self._grants = GrantSigner(sign, ports.log)
         self.orders = OrderQueue(ports, settings.heartbeat_timeout_s)
@@ -237,6 +198,8 @@ class Dispatcher:
         self._renewed_s = float("-inf")  # a new scheduler makes up for the time in which none ran
         #: The nodes of placements that Slurm has refused or not answered, by job id.
         self._refused: dict[int, tuple[str, ...]] = {}
+        #: The jobs that Slurm did not let into more partitions.
+        self._not_widened: set[int] = set()
 
     def refused(self, jobs: Iterable[ObservedJob]) -> frozenset[int]:
         """Those of all jobs that have the nodes of a placement that Slurm did not accept, and no record of it.
@@ -287,7 +250,14 @@ class Dispatcher:
         now_s = self._clock.now()
         interval_s = max(0.0, now_s - self._renewed_s)  # the clock may have been stepped back
         known = ((job, situation.statuses[job.id]) for job in jobs)
-        due = renewals(known, now_s, situation.surveyed.lease, interval_s, situation.observation.database_queue)
+        due = renewals(
+            known,
+            now_s,
+            situation.surveyed.lease,
+            interval_s,
+            situation.observation.database_queue,
+            by_limits=self._by_limits,
+        )
         orders = (renew(job, gate_s, now_s) for job, gate_s in due)
         for order, refusal in self.orders.send([order for order in orders if order is not None]):
             if refusal is None:
@@ -301,7 +271,7 @@ class Dispatcher:
         jobs = {job.id: job for job in situation.observed}
         wanted = [each for each in situation.follow_ups if each[0].kind is not OrderKind.UNBOOST]
         in_turn = round_robin(wanted, lambda each: jobs[each[0].job_id].user_id, MOST_FOLLOW_UPS)
-        for order, why in self.orders.follow_up(in_turn):
+        for order, why in self.orders.follow_up(in_turn, situation.never):
             notes[order.job_id] = why
             job, tries = jobs[order.job_id], self._tries.now
             if order.nodes is not None:
@@ -323,26 +293,19 @@ class Dispatcher:
     def commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:
         """Carry the plan's actions out: one RPC places and opens each started job; add notes on all others.
 
-        The actions are sent in the plan's order, except that all placements are sent together, in the place of the
-        first one: the suspensions before it make room for them.
+        The releases come last: Slurm may start a job at once that is given to it. Then jobs that the plan does not
+        start get the other partitions in which they may run from now on.
 
         Returns:
             The plan as it was carried out, and the error that ended the sending early (None: all was sent). Jobs whose
             placement was not sent are still gated.
         """
-        if not plan.actions:
-            return replace(plan, waiting={**plan.waiting, **notes}) if notes else plan, None
-        first = next((at for at, action in enumerate(plan.actions) if isinstance(action, Start)), len(plan.actions))
         placed: list[Start] = []
-        others, lost = self._change(situation, plan.actions[:first], notes)
-        if lost is None:
-            lost = self._place(plan.starts, situation, placed, notes)
+        releases = [action for action in plan.actions if isinstance(action, Release)]
+        lost = self._place(plan.starts, situation, placed, notes) or self._free(releases, situation, notes)
         self.placed += len(placed)
-        if lost is None:
-            later, lost = self._change(situation, plan.actions[first:], notes)
-            others += later
-        notes |= {action.job_id: described(action) for action in others}
-        return replace(plan, actions=(*placed, *others), waiting={**plan.waiting, **notes}), lost
+        lost = lost or self._widen(situation, notes)
+        return replace(plan, actions=tuple(placed), waiting={**plan.waiting, **notes}), lost
 
     def _place(
         self, starts: Sequence[Start], situation: Situation, placed: list[Start], notes: dict[int, str]
@@ -377,6 +340,31 @@ class Dispatcher:
             return problem
         return None
 
+    def _widen(self, situation: Situation, notes: dict[int, str]) -> Unreachable | None:
+        """Give jobs more partitions, users taking turns; return the error that ended this early.
+
+        A job that this cycle has changed already has another record by now.
+        """
+        if self._not_widened:
+            self._not_widened &= situation.jobs.keys()
+        left_out = self.orders.changed | self._not_widened
+        jobs = [situation.jobs[job_id] for job_id in situation.widenings if job_id not in left_out]
+        in_turn = round_robin(jobs, lambda job: job.user_id, MOST_FOLLOW_UPS)
+        orders = (widen(job, situation.widenings[job.id].others) for job in in_turn)
+        try:
+            for order, refusal in self.orders.send([order for order in orders if order is not None]):
+                line = f"may start in {_listed(order.partitions or ())} from now on"
+                if refusal is None:
+                    line += f": {situation.widenings[order.job_id].why}"
+                    notes[order.job_id] = line
+                else:
+                    self._not_widened.add(order.job_id)
+                    line = f"could not be given the partitions {_listed(order.partitions or ())}: {refusal}"
+                self._log(f"job {order.job_id}: {line}")
+        except Unreachable as problem:
+            return problem
+        return None
+
     def _placement(self, start: Start, job: ObservedJob, situation: Situation, *, samples: bool) -> Placement:
         """Where the job is to run, and what it gets. A job that has its nodes alone gets all their memory.
 
@@ -387,7 +375,7 @@ class Dispatcher:
         may_grant = situation.observation.has_extra and job.extra != UNREADABLE
         grant = self._grants.of(start, job, samples=samples) if may_grant else None
         if start.cpu_share != 1 and grant is None:
-            raise Infeasible(NO_SHARES)
+            raise Infeasible("shares of CPU need an agent on the nodes")
         nodes = [situation.nodes[name] for name in start.nodes]
         return Placement(
             start.nodes,
@@ -398,24 +386,17 @@ class Dispatcher:
             grant,
         )
 
-    def _change(
-        self, situation: Situation, actions: Sequence[Action], notes: dict[int, str]
-    ) -> tuple[tuple[PolicyChange, ...], Unreachable | None]:
-        """Send the actions that start no job; return those that were done, and the error that ended this early."""
-        done: list[PolicyChange] = []
-        try:
-            notes |= self._free([action for action in actions if isinstance(action, Release)], situation)
-            done.extend(self.orders.carry_out(actions, situation, self._settings))  # keeps what came before
-        except Unreachable as problem:
-            return tuple(done), problem
-        return tuple(done), None
-
-    def _free(self, releases: Sequence[Release], situation: Situation) -> dict[int, str]:
-        """Give the jobs to Slurm that the policy will never place; return what was done, by job id."""
+    def _free(self, releases: Sequence[Release], situation: Situation, notes: dict[int, str]) -> Unreachable | None:
+        """Give the jobs to Slurm that the policy will never place; return the error that ended this early."""
         known = ((release, situation.job(release.job_id)) for release in releases)
         orders = ((free(job, each.reason, self._clock.now()), each.reason) for each, job in known if job is not None)
         sent = [(order, f"left to Slurm: {why}") for order, why in orders if order is not None]
-        return {order.job_id: why for order, why in self.orders.follow_up(sent)}
+        try:
+            for order, why in self.orders.follow_up(sent):
+                notes[order.job_id] = why
+        except Unreachable as problem:
+            return problem
+        return None
 
     def _note_failure(self, why: str, job: ObservedJob, situation: Situation) -> str:
         """Log and remember that a placement failed at once; return the reason why the job waits now."""
@@ -430,3 +411,7 @@ class Dispatcher:
         """Log one line for a placed job, with the reason unless it equals that of the line before."""
         why = "" if previous is not None and previous.reason == start.reason else f": {start.reason}"
         self._log(f"job {job.label}: placed on {','.join(start.nodes)}{why}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -7,9 +7,13 @@ phase: from the first renewal on, its gate moves by exactly half a lease, at its
 
 No gate stands later than the last moment at which the job can still meet its deadline. A gate at the begin time that
 the owner asked for stays there until that time is near.
+
+Where the start of a job is estimated, and by the time limits it lies behind the lease, the gate stands there when it is
+written next: `squeue --start` shows it. It stands at most `MOST_LEASE_S` ahead, as the longest lease. So if scheduler
+and watchdog are both dead, such a job waits for up to twelve hours; `scheduler.estimates: false` keeps it at the lease.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil, floor, inf
@@ -80,26 +84,45 @@ def latest_s(job: ObservedJob) -> float:
     return -inf if needed_s is None else job.deadline_s - needed_s - DEADLINE_MARGIN_S
 
 
-def next_gate_s(job: ObservedJob, now_s: float, lease: Leases) -> int | None:
+#: Estimates a job's start by the time limits (Unix seconds); None: not known.
+ByLimits = Callable[[int], float | None]
+
+
+def no_estimates(_: int) -> None:
+    """Where nothing is estimated."""
+
+
+def next_gate_s(job: ObservedJob, now_s: float, lease: Leases, by_limits: ByLimits = no_estimates) -> int | None:
     """Where the job's gate stands if it is written now; None if no gate in the future fits before its deadline.
 
     The owner's own begin time is the gate if it is at least the first lease away; squeue then shows what was asked for.
-    No gate opens before it, whatever the deadline.
+    No gate opens before it, whatever the deadline. `by_limits` estimates the start of the job.
     """
     record = job.record
     own_s = None if record is None else own_begin_s(job, record, now_s)
     wanted_s = _at_phase_s(job.id, now_s, lease) if own_s is None else max(own_s, floor(now_s) + lease.first_s)
+    if own_s is None and (start_s := by_limits(job.id)) is not None:
+        wanted_s = max(wanted_s, min(floor(start_s), floor(now_s) + MOST_LEASE_S))
     gate_s = max(min(wanted_s, latest_s(job)), own_s or 0)  # what its owner wants needs no margin of ours
     return floor(gate_s) if gate_s >= floor(now_s) + 1 else None
 
 
-def is_due(job: ObservedJob, record: Record, now_s: float, lease: Leases) -> bool:
-    """Whether the gate of a gated job is to be renewed now."""
+def is_due(job: ObservedJob, record: Record, now_s: float, lease: Leases, by_limits: ByLimits = no_estimates) -> bool:
+    """Whether the gate of a gated job is to be renewed now.
+
+    The first renewal of a job waits a little for its estimated start: most of the first lease must be left for
+    thousands of jobs that come at once.
+    """
     own_s = own_begin_s(job, record, now_s)
-    least_s = lease.half_s if own_s is None else lease.first_s / 2
+    is_awaited = by_limits is not no_estimates and job.begin_s - now_s <= lease.first_s and by_limits(job.id) is None
+    least_s: float = lease.half_s
+    if own_s is not None:
+        least_s = lease.first_s / 2
+    elif is_awaited:
+        least_s = lease.first_s * 3 / 4
     if job.begin_s - now_s >= least_s:
         return False
-    gate_s = next_gate_s(job, now_s, lease)
+    gate_s = next_gate_s(job, now_s, lease, by_limits)
     return gate_s is not None and gate_s > job.begin_s
 
 
@@ -109,6 +132,8 @@ def renewals(
     lease: Leases,
     interval_s: float,
     queue: DatabaseQueue = EMPTY_QUEUE,
+    *,
+    by_limits: ByLimits = no_estimates,
 ) -> list[tuple[ObservedJob, int]]:
     """The jobs whose gates are renewed now, each with its new gate.
 
@@ -125,7 +150,7 @@ def renewals(
             continue
         if status is Status.LAPSED:
             lapsed.append(job)
-        elif is_due(job, record, now_s, lease):
+        elif is_due(job, record, now_s, lease, by_limits):
             (urgent if job.begin_s - now_s <= lease.first_s else routine).append(job)
     if queue.length > MOST_OF_QUEUE * queue.most:
         routine = [job for job in routine if job.begin_s - now_s <= LAPSES_SOON_S]
@@ -135,7 +160,7 @@ def renewals(
         ([*lapsed, *sorted(urgent, key=_by_gate)], MOST_URGENT_PER_S),
         (sorted(routine, key=_by_gate), MOST_PER_S),
     ):
-        gates = ((job, next_gate_s(job, now_s, lease)) for job in due)
+        gates = ((job, next_gate_s(job, now_s, lease, by_limits)) for job in due)
         most = max(1, floor(per_s * min(interval_s, MOST_INTERVAL_S)))
         found += islice(((job, gate_s) for job, gate_s in gates if gate_s is not None), most)
     return found

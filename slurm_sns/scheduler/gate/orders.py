@@ -6,6 +6,7 @@
 | regate | a placement is taken back | the placement's fields as its owner had them, boost off, gate and record anew |
 | free | the job becomes Slurm's | the same with begin 1, or the owner's begin time if it lies ahead, and `free=` |
 | renew | the gate of a job is moved | gate and record |
+| widen | a job has waited in some of the partitions that are alike | all of them as its partitions, and record |
 | unboost | a placed job runs | boost off; its record stays, for the requeue that may come |
 
 A field that no longer equals what the record says has been changed by its owner, and is left alone. A priority or a
@@ -22,7 +23,6 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from slurm_sns.errors import Infeasible, Refused, Unreachable
-from slurm_sns.model import Requeue, Resume, SetShare, Suspend
 from slurm_sns.scheduler.gate.job_status import Status, has_nodes_of, own_begin_s
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.submit import record as records
@@ -46,6 +46,7 @@ class OrderKind(StrEnum):
     REGATE = "regate"
     FREE = "free"
     RENEW = "renew"
+    WIDEN = "widen"
     UNBOOST = "unboost"
 
 
@@ -67,6 +68,7 @@ class GateOrder:
         memory: the memory request, by CPU or by node.
         site_factor: Slurm's SiteFactor.
         extra: the whole new text of Extra.
+        partitions: all partitions in which it may run.
     """
 
     job_id: int
@@ -81,6 +83,7 @@ class GateOrder:
     site_factor: int | None = None
     extra: str | None = None
     address: str = ""
+    partitions: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +174,18 @@ def renew(job: ObservedJob, gate_s: int, now_s: float) -> GateOrder | None:
     return GateOrder(job.id, OrderKind.RENEW, comment, gate_s, address=job.task_address)
 
 
+def widen(job: ObservedJob, others: tuple[str, ...]) -> GateOrder | None:
+    """Let a gated job run in these other partitions as well, which come after its own.
+
+    The record has its own ones from then on. None if it has no record, is placed or is Slurm's.
+    """
+    record = job.record
+    if record is None or record.is_slurms or record.is_placed:
+        return None
+    comment = records.written(job.admin_comment, replace(record, own_partitions=job.partitions))
+    return GateOrder(job.id, OrderKind.WIDEN, comment, partitions=(*job.partitions, *others))
+
+
 def unboost(job: ObservedJob) -> GateOrder | None:
     """Take our boost off a job that runs; None if it has none of ours, or is completing: Slurm changes no such job."""
     record = job.record
@@ -237,7 +252,8 @@ def _begin_s(job: ObservedJob, record: Record, now_s: float) -> int | None:
 
 def _unplaced(record: Record, job: ObservedJob) -> Record:
     """The record without its placement and its times."""
-    return Record(hints=record.hints, restarts=max(job.restarts, record.restarts))
+    restarts = max(job.restarts, record.restarts)
+    return Record(hints=record.hints, restarts=restarts, own_partitions=record.own_partitions)
 
 
 def _replaced(job: ObservedJob, record: Record, placement: Placement) -> dict[str, Any]:
@@ -294,10 +310,14 @@ def _memory_of(job: ObservedJob) -> MemoryRequest:
     return MemoryRequest(job.memory_per_node_mb or 0)
 
 
-#: Why less than the whole CPU is refused.
-NO_SHARES = "shares of CPU need an agent on the nodes"
+@dataclass(frozen=True, slots=True)
+class RequeueOrder:
+    """End the run of a job that preemption has suspended, and let it wait again."""
 
-Order = GateOrder | Suspend | Resume | Requeue | SetShare
+    job_id: int
+
+
+Order = GateOrder | RequeueOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from slurm_sns.scheduler.learning.values import (
     MOST_USERS,
     REPORTS_WAIT_S,
     REPROFILE_PAUSE_S,
-    Failures,
+    FailedRuns,
     LearningChanges,
     LearningRules,
     LearningState,
@@ -251,9 +251,9 @@ class Conclusion:
             return
         self._said.append(f"job {run.run.job_id} {explores(run.key, run.step)}; this gave no measurement: {why}")
         before = self._of(run.key)
-        known = before.failures.get(run.scale, Failures(0, 0.0))
+        known = before.failures.get(run.scale, FailedRuns(0, 0.0))
         count = 1 if abs(self._now_s - known.last_s) > FAILURE_S else known.runs + 1
-        after = replace(before, failures={**before.failures, run.scale: Failures(count, self._now_s)})
+        after = replace(before, failures={**before.failures, run.scale: FailedRuns(count, self._now_s)})
         learning = self._learning(run.key, after)
         with suppress(Infeasible):
             learning.reconsider(run.job)

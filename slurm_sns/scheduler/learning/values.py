@@ -57,7 +57,7 @@ class LearningRules:
         return self.drift if self.explore else replace(self.drift, patience=maxsize)
 
 
-class Failures(NamedTuple):
+class FailedRuns(NamedTuple):
     """How many exploring runs in a row gave no measurement at a scale, and when the last one ended (Unix seconds)."""
 
     runs: int
@@ -79,7 +79,7 @@ class Learnt:
 
     known: KnownEvidence
     used_s: float = 0.0
-    failures: Mapping[int, Failures] = field(default_factory=dict)
+    failures: Mapping[int, FailedRuns] = field(default_factory=dict)
     renewed_s: float = 0.0
     renewed_by: int = 0
     users: tuple[int, ...] = ()

@@ -17,16 +17,15 @@ A claim ends when its job starts. It also ends when the job could have started b
 not: the job waits for something that we do not see, and must not keep nodes from others for that.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING
 
 from slurm_sns.errors import Infeasible
-from slurm_sns.model import Node, Resources
+from slurm_sns.model import ActiveJob, Node, Resources
 from slurm_sns.scheduler.gate.job_status import is_limit
 from slurm_sns.scheduler.observation import Backfill, JobState, ObservedJob, ObservedNode
-from slurm_sns.scheduler.snapshot.free_nodes import NodeRelease
 from slurm_sns.scheduler.snapshot.geometry import geometry
 from slurm_sns.scheduler.snapshot.node_sets import kinds_of
 
@@ -75,15 +74,16 @@ def next_backlog(
     plannable: Sequence[Node],
     before: Backlog,
     *,
-    releases: Callable[[], Sequence[NodeRelease]],
+    active: Iterable[ActiveJob],
+    completing: Iterable[str],
     now_s: float,
     patience_s: float,
     backfill: Backfill,
 ) -> Backlog:
     """The backlog of this cycle: `jobs` are pass-through jobs that could start, `before` is that of the last cycle.
 
-    `configured` are all nodes, `plannable` those that can be planned on, with what is free on them now. `releases`
-    computes what comes free later; it is called only when the first job of a queue has no plan of Slurm's.
+    `configured` are all nodes, `plannable` those that can be planned on, with what is free on them now. `active`
+    jobs give back what they hold when they end, the nodes `completing` at any moment.
     """
     waiting = list(jobs)
     if not waiting:
@@ -96,7 +96,7 @@ def next_backlog(
     if firsts:
         from slurm_sns.scheduler.snapshot.ready_nodes import ReadyNodes  # noqa: PLC0415  not every command has numpy
 
-        ready = ReadyNodes(configured, free, releases(), now_s)
+        ready = ReadyNodes(configured, free, (active, completing), now_s)
     for job in firsts:
         claim = _soonest(job, configured, free, ready)
         if claim is None:

@@ -13,7 +13,7 @@ from math import inf
 from typing import NamedTuple
 
 from slurm_sns import constraints
-from slurm_sns.errors import BadInput, Closed, Infeasible
+from slurm_sns.errors import BadInput, Closed, ClosedForGood, Infeasible, NeverStarts
 from slurm_sns.model import Alternative, Reason, Resources, WaitKind
 from slurm_sns.policies.base import Choice
 from slurm_sns.policies.placement.request import holding
@@ -90,6 +90,7 @@ class Eligibility:
         self._alike: dict[tuple[tuple[Alternative, ...], int, frozenset[str] | None], frozenset[str]] = {}
         self._kept_together: dict[tuple[tuple[Alternative, ...], int], tuple[Alternative, ...]] = {}
         self._usable: dict[frozenset[str], Counter[Resources]] = {}
+        self._free: dict[int, Counter[tuple[Resources, bool]]] = {}
 
     def of(self, job: ObservedJob) -> tuple[Choice, frozenset[str]]:
         """The job's alternatives, and the nodes that it may use now.
@@ -180,20 +181,21 @@ class Eligibility:
             return self._in_one_partition(job, partitions)
         return choice, partitions
 
-    def _in_the_others(self, job: ObservedJob, closed: dict[str, str]) -> tuple[Choice, tuple[str, ...]]:
+    def _in_the_others(self, job: ObservedJob, closed: dict[str, Reason]) -> tuple[Choice, tuple[str, ...]]:
         """The same as `_in`, for the job's partitions that are not closed to it.
 
         Raises:
-            Closed: there are no others, or they could never hold the job.
+            Closed: there are no others, or they could never hold the job; ClosedForGood if no time changes that.
         """
         others = tuple(name for name in job.partitions if name not in closed)
-        why = "; ".join(closed.values())
+        why, is_for_good = "; ".join(closed.values()), all(each.kind is WaitKind.NEVER for each in closed.values())
         if not others:
-            raise Closed(why)
+            raise ClosedForGood(why) if is_for_good else Closed(why)
         try:
             return self._in(replace(job, partitions=others), others)
         except Infeasible as elsewhere:
-            raise Closed(f"{why}; {elsewhere}") from None
+            is_for_good = is_for_good and isinstance(elsewhere, NeverStarts)
+            raise (ClosedForGood if is_for_good else Closed)(f"{why}; {elsewhere}") from None
 
     def room(self, choice: Choice, allowed: frozenset[str]) -> int:
         """How many jobs with this choice the allowed nodes could hold if they were empty."""
@@ -203,14 +205,43 @@ class Eligibility:
         return arrays.room(choice.alternatives, self._usable[allowed])
 
     def _in_one_partition(self, job: ObservedJob, partitions: tuple[str, ...]) -> tuple[Choice, tuple[str, ...]]:
-        """The job's alternatives in the first of these partitions that could ever hold it, and that partition."""
-        for name in partitions[:-1]:
+        """The job's alternatives in one of these partitions, and that partition.
+
+        It is the first with enough nodes that have room now; without any, the first that could ever hold the job.
+
+        Raises:
+            Infeasible: there is none; NeverStarts if none could hold it for Slurm either. The reason is the last one's.
+        """
+        holding_it: list[tuple[Choice, tuple[str, ...]]] = []
+        found: list[Infeasible] = []
+        for name in partitions:
             try:
-                return self._choice(job, (name,)), (name,)
-            except Infeasible:
+                choice = self._choice(job, (name,))
+            except Infeasible as why:
+                found.append(why)
                 continue
-        last = partitions[-1:]
-        return self._choice(job, last), last
+            if self._has_room_now(choice, self._allowed_bits(job, (name,))):
+                return choice, (name,)
+            holding_it.append((choice, (name,)))
+        if holding_it:
+            return holding_it[0]
+        is_sure = all(isinstance(why, NeverStarts) for why in found)
+        raise (NeverStarts if is_sure else Infeasible)(str(found[-1])) from None
+
+    def _has_room_now(self, choice: Choice, bits: int) -> bool:
+        """Whether as many of these nodes have room now as one of the alternatives takes."""
+        if bits not in self._free:
+            up = (node for node in self._sets.members(bits) if not node.unavailable)
+            self._free[bits] = Counter((node.capacity.minus(node.allocated), not any(node.allocated)) for node in up)
+        return any(
+            sum(
+                number
+                for (free, is_empty), number in self._free[bits].items()
+                if alternative.demand.within(free) and (is_empty or not alternative.exclusive)
+            )
+            >= alternative.nodes
+            for alternative in choice.alternatives
+        )
 
     def _choice(self, job: ObservedJob, partitions: tuple[str, ...]) -> Choice:
         ever = self._ever(job, partitions)
@@ -256,12 +287,17 @@ class Eligibility:
         return self._one_memory[ever]
 
     def _allowed_now(self, job: ObservedJob, partitions: tuple[str, ...]) -> frozenset[str]:
-        end_s = inf if job.walltime_s is None else self.now_s + job.walltime_s
-        kept = self._kept_from(job, end_s)
-        allowed = self._ever(job, partitions) & ~self._reserved_until(end_s) & ~kept
-        if kept and not allowed:
+        allowed = self._allowed_bits(job, partitions)
+        if not allowed and self._kept_from(job, self._end_s(job)):
             raise Closed(KEPT)
         return self._sets.names(allowed)
+
+    def _allowed_bits(self, job: ObservedJob, partitions: tuple[str, ...]) -> int:
+        end_s = self._end_s(job)
+        return self._ever(job, partitions) & ~self._reserved_until(end_s) & ~self._kept_from(job, end_s)
+
+    def _end_s(self, job: ObservedJob) -> float:
+        return inf if job.walltime_s is None else self.now_s + job.walltime_s
 
     def _reserved_until(self, end_s: float) -> int:
         """The nodes of the reservations that begin before `end_s`."""

@@ -1,4 +1,4 @@
-"""The nodes that can be planned on, what is free on them, what jobs hold there, and when they give it back. Pure.
+"""The nodes that can be planned on, what is free on them, what jobs hold there, and when these end. Pure.
 
 Jobs give back what they hold at their time limits, as in Slurm's own backfill. A job may end earlier than its limit;
 its nodes are then ready earlier than stated here. A job that runs beyond its limit may end at any moment.
@@ -11,25 +11,13 @@ own account of the other resources.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from math import ceil, inf
-from typing import NamedTuple
+from math import ceil
 
 from slurm_sns.closids import are_counted, counted, with_closid
 from slurm_sns.model import NOTHING, ActiveJob, ActiveState, JobPool, Node, Resources
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.scheduler.snapshot.geometry import placed_demand
-
-#: A job beyond its time limit is assumed to end after so many seconds.
-ANY_MOMENT_S = 1.0
-
-
-class NodeRelease(NamedTuple):
-    """What is given back on each of these nodes, and when (inf: not known)."""
-
-    nodes: tuple[str, ...]
-    end_s: float
-    amount: Resources
 
 
 def count_closids(observation: Observation, closids: Mapping[str, int]) -> Observation:
@@ -93,32 +81,6 @@ def placed_jobs(observation: Observation, statuses: Mapping[int, Status]) -> lis
             demand = placed_demand(job, pinned) if pinned else NOTHING
             taken = {node.name: Resources(*map(min, demand, node.capacity)) for node in pinned}
             found.append((job, {node.name: node.capacity for node in pinned} if job.is_alone else taken))
-    return found
-
-
-def releases(observation: Observation, placed: Iterable[Placed], now_s: float) -> list[NodeRelease]:
-    """What running jobs and the jobs that we have placed will give back on each node, and when.
-
-    Slurm tells what a job holds in all: here it is split equally. A node on which a job is completing has nothing free
-    until then: all that nobody else holds comes free at any moment, whatever the completing job had.
-    """
-    placed = list(placed)
-    completing, placed_on = completing_jobs(observation.jobs), _taken(placed)
-    found = [
-        NodeRelease((node.name,), now_s, _free(node, placed_on.get(node.name, NOTHING)))
-        for node in observation.nodes
-        if node.name in completing
-    ]
-    for job in observation.jobs:
-        if job.state.occupies_nodes and job.allocated and not job.is_completing:
-            count, held = len(job.allocated), job.occupies
-            share = held if count == 1 else Resources(*(-(-amount // count) for amount in held))
-            found.append(
-                NodeRelease(job.allocated, inf if job.walltime_s is None or not job.end_s else job.end_s, share)
-            )
-    for job, taken in placed:
-        end_s = inf if job.walltime_s is None else now_s + job.walltime_s
-        found += (NodeRelease((name,), end_s, amount) for name, amount in taken.items())
     return found
 
 
@@ -218,11 +180,18 @@ def _with_nodes(observation: Observation, before: Mapping[int, ActiveJob]) -> It
             continue
         since_s = max(job.start_s, job.suspended_s)
         known = before.get(job.id)
-        if known is not None and known.state is state and known.since_s == since_s and _is_unchanged(known, job):
+        # A suspended job may stay there for any time.
+        end_s = job.end_s if job.walltime_s and job.end_s and state is ActiveState.RUNNING else None
+        is_as_before = known is not None and (known.state, known.since_s, known.expected_end_s) == (
+            state,
+            since_s,
+            end_s,
+        )
+        if known is not None and is_as_before and _is_unchanged(known, job):
             yield known
         else:
             part = with_closid(_part(job, threads), is_counted=counts_closids)
-            yield _active(job, state, job.allocated, part, since_s)
+            yield _active(job, state, job.allocated, (part, since_s), end_s)
 
 
 def _is_unchanged(known: ActiveJob, job: ObservedJob) -> bool:
@@ -252,13 +221,28 @@ def _starting(placed: Iterable[Placed], now_s: int) -> Iterator[ActiveJob]:
         if taken:
             record = job.record
             since_s = now_s if record is None or record.placed_s is None else record.placed_s
-            yield _active(job, ActiveState.STARTING, tuple(taken), next(iter(taken.values())), since_s)
+            end_s = None if job.walltime_s is None else now_s + job.walltime_s
+            yield _active(job, ActiveState.STARTING, tuple(taken), (next(iter(taken.values())), since_s), end_s)
 
 
-def _active(job: ObservedJob, state: ActiveState, nodes: tuple[str, ...], demand: Resources, since_s: int) -> ActiveJob:
+def _active(
+    job: ObservedJob, state: ActiveState, nodes: tuple[str, ...], part: tuple[Resources, int], end_s: int | None
+) -> ActiveJob:
+    """The job, with what each part has, since when, and the end by its limit."""
+    demand, since_s = part
     pool = job.partitions[0] if job.partitions else ""
     is_restartable = job.may_restart and job.is_batch
     # Positional arguments are faster than keywords, and there may be many jobs in each cycle.
     return ActiveJob(
-        job.id, state, nodes, demand, since_s, job.submit_s, job.account, pool, job.priority, is_restartable
+        job.id,
+        state,
+        nodes,
+        demand,
+        since_s,
+        job.submit_s,
+        job.account,
+        pool,
+        job.priority,
+        is_restartable,
+        expected_end_s=end_s,
     )

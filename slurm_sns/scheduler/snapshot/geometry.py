@@ -13,7 +13,7 @@ from math import ceil
 from typing import NamedTuple
 
 from slurm_sns.closids import are_counted, with_closid
-from slurm_sns.errors import Infeasible
+from slurm_sns.errors import Infeasible, NeverStarts
 from slurm_sns.model import Alternative, Resources
 from slurm_sns.policies.base import Request, on_whole_cores
 from slurm_sns.policies.placement.request import compact, holding
@@ -49,7 +49,7 @@ def geometry(job: ObservedJob, kinds: NodeKinds) -> Alternative:
             asks for more nodes than it has tasks.
     """
     if not kinds:
-        raise Infeasible(f"no node in partition {','.join(job.partitions)}")
+        raise NeverStarts(f"no node in partition {','.join(job.partitions)}")
     limits = extremes(kinds)
     if job.tasks > 1 and not is_fixed(job):
         return _equal_parts(job, kinds, limits)
@@ -204,19 +204,52 @@ def _equal_parts(job: ObservedJob, kinds: NodeKinds, limits: Extremes) -> Altern
     try:
         return compact(request, kinds)
     except Infeasible:
-        raise Infeasible(_too_large(job, kinds)) from None
+        raise _too_large(job, kinds) from None
 
 
 def _checked(job: ObservedJob, kinds: NodeKinds, alternative: Alternative) -> Alternative:
     if holding(alternative.demand, kinds) < alternative.nodes:
-        raise Infeasible(_too_large(job, kinds))
+        raise _too_large(job, kinds)
     return alternative
 
 
-def _too_large(job: ObservedJob, kinds: NodeKinds) -> str:
+def _too_large(job: ObservedJob, kinds: NodeKinds) -> Infeasible:
     largest = max((kind.capacity for kind in kinds), key=lambda capacity: (capacity.cores, capacity.memory_mb))
-    return (
+    told = (
         f"{job.tasks} tasks of {job.cpus_per_task} CPUs fit on no nodes of partition {','.join(job.partitions)}: "
         f"{sum(kind.number for kind in kinds)} nodes, the largest with {largest.cores} cores and "
         f"{largest.memory_mb} MiB"
     )
+    return Infeasible(told) if _could_hold_parts(job, kinds) else NeverStarts(told)
+
+
+def _could_hold_parts(job: ObservedJob, kinds: NodeKinds) -> bool:
+    """Whether empty nodes of these kinds might hold the job in parts of any sizes, which Slurm makes and we do not.
+
+    What is False here is so for Slurm, too: nothing is counted that the job may be spared. A job with a constraint
+    might: Slurm may reboot nodes to give them features.
+    """
+    if job.constraint:
+        return True
+    most, per_node = (job.nodes_max, job.tasks_per_node) if is_fixed(job) and not job.has_open_nodes else (None, None)
+    usable = sorted(((_usable_cpus(job, kind), kind.number) for kind in kinds), reverse=True)
+    left = sum(number for _, number in usable) if most is None else most
+    tasks = cpus = nodes = 0
+    for cpus_there, number in usable:
+        taken = min(number, left)
+        tasks_there = cpus_there // job.cpus_per_task
+        tasks += taken * (tasks_there if per_node is None else min(tasks_there, per_node))
+        cpus += taken * cpus_there
+        nodes += taken if tasks_there else 0
+        left -= taken
+    return tasks >= job.tasks and cpus >= job.cpus and nodes >= job.fewest_nodes
+
+
+def _usable_cpus(job: ObservedJob, kind: NodeKind) -> int:
+    """The CPUs that the job could use on an empty node of this kind, as far as its memory and its own minimum allow."""
+    cpus = kind.capacity.cores * kind.threads_per_core
+    if job.memory_per_cpu_mb:
+        cpus = min(cpus, kind.capacity.memory_mb // job.memory_per_cpu_mb)
+    elif (job.memory_per_node_mb or 0) > kind.capacity.memory_mb:
+        return 0
+    return cpus if cpus >= job.min_cpus_per_node else 0

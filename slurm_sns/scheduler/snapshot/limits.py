@@ -20,11 +20,11 @@ keep a job waiting that asked for neither itself, and a limit of nodes must not 
 
 from collections.abc import Iterator
 
-from slurm_sns.errors import Closed, Infeasible
-from slurm_sns.model import Alternative
+from slurm_sns.errors import Closed, ClosedForGood, Infeasible
+from slurm_sns.model import Alternative, Reason, WaitKind
 from slurm_sns.policies.base import Choice
 from slurm_sns.scheduler.observation import Names, Observation, ObservedJob, ObservedPartition, TresLimits
-from slurm_sns.scheduler.snapshot.geometry import takes_all_memory
+from slurm_sns.scheduler.snapshot.geometry import is_fixed, takes_all_memory
 
 MEMORY, NODES, WAYS, BANDWIDTH = "mem", "node", "gres/llc", "gres/membw"
 
@@ -114,17 +114,20 @@ class PartitionLimits:
         self._partitions = {each.name: each for each in observation.partitions}
         self._exemptions = dict(observation.qos_freedoms)
 
-    def closed(self, job: ObservedJob) -> dict[str, str]:
-        """The job's partitions in which Slurm would start none of its alternatives now, each with the reason."""
+    def closed(self, job: ObservedJob) -> dict[str, Reason]:
+        """The job's partitions in which Slurm would start none of its alternatives now, each with the reason.
+
+        The kind of a reason is `NEVER` where the partition, as it is, would not start the job as it is at any time.
+        """
         shown = (self._partitions[name] for name in job.partitions if name in self._partitions)
         whys = {each.name: self._why_closed(job, each) for each in shown}
-        return {name: why for name, why in whys.items() if why}
+        return {name: why for name, why in whys.items() if why is not None}
 
     def permitted(self, job: ObservedJob, choice: Choice, partitions: tuple[str, ...]) -> Choice:
         """The alternatives whose number of nodes at least one of these partitions gives to a job.
 
         Raises:
-            Closed: there is none.
+            Closed: there is none; ClosedForGood if the job's owner chose its nodes.
         """
         shown = [self._partitions[name] for name in partitions if name in self._partitions]
         if len(shown) < len(partitions):
@@ -136,26 +139,32 @@ class PartitionLimits:
         )
         if not permitted:
             asked = " or ".join(sorted({str(alternative.nodes) for alternative in choice.alternatives}))
-            raise Closed(f"{'; '.join(map(_nodes_given, shown))}, the job needs {asked}")
+            why = f"{'; '.join(map(_nodes_given, shown))}, the job needs {asked}"
+            # Of another job Slurm may choose a number of nodes that we do not plan.
+            raise ClosedForGood(why) if is_fixed(job) and set(partitions) == set(job.partitions) else Closed(why)
         return choice if len(permitted) == len(choice.alternatives) else choice._replace(alternatives=permitted)
 
-    def _why_closed(self, job: ObservedJob, partition: ObservedPartition) -> str:
+    def _why_closed(self, job: ObservedJob, partition: ObservedPartition) -> Reason | None:
         if not partition.starts_jobs:
-            return f"partition {partition.name} is {partition.state.lower()}"
+            return Reason(f"partition {partition.name} is {partition.state.lower()}", WaitKind.PARTITION)
         if job.has_open_nodes and partition.nodes_max is not None and not self._is_exempt_by(ANY_MOST_NODES, job):
             # The job is older than this limit: our filter asks for any number only where every partition gives it.
             most = partition.nodes_max
-            return (
+            return Reason(
                 f"partition {partition.name} gives at most {most} nodes, and the job says any number; valid: "
-                f"scontrol update JobId={job.id} NumNodes=1-{most}"
+                f"scontrol update JobId={job.id} NumNodes=1-{most}",
+                WaitKind.NEVER,
             )
         limit_s = partition.walltime_s
         if limit_s is None or self._is_exempt_by(ANY_WALLTIME, job):
-            return ""
+            return None
         if job.walltime_s is not None and job.walltime_s <= limit_s:
-            return ""
+            return None
         asked = "has no time limit" if job.walltime_s is None else f"asks for {job.walltime_s // 60}"
-        return f"partition {partition.name} allows {limit_s // 60} minutes, the job {asked}"
+        # One without a limit, or with a lower --time-min, may be given less by Slurm.
+        is_sure = job.walltime_s is not None and (job.time_min_s is None or job.time_min_s > limit_s)
+        kind = WaitKind.NEVER if is_sure else WaitKind.PARTITION
+        return Reason(f"partition {partition.name} allows {limit_s // 60} minutes, the job {asked}", kind)
 
     def _gives(self, job: ObservedJob, partition: ObservedPartition, nodes: int) -> bool:
         too_many = partition.nodes_max is not None and nodes > partition.nodes_max

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from slurm_sns.errors import Closed, Infeasible
+from slurm_sns.errors import Closed, ClosedForGood, Infeasible, NeverStarts
 from slurm_sns.model import Job, Reason, Seconds, WaitKind
 from slurm_sns.policies.base import Explanation
 from slurm_sns.scheduler.gate.failed_placements import Try
@@ -138,14 +138,15 @@ class Plannable:
     """The candidates, sorted.
 
     `waiting` are the jobs for the policy, in queue order. By job id, `infeasible` says why a job can never be placed,
-    and `closed` why a job cannot start now. `arrays` are the array records of several tasks, in queue order, each with
-    the number of tasks that its nodes could hold. `explanations` say, by job id, how alternatives came about that
-    were made from a profile.
+    and `closed` why a job cannot start now; `never` has those of both that nobody could ever start as they are.
+    `arrays` are the array records of several tasks, in queue order, each with the number of tasks that its nodes could
+    hold. `explanations` say, by job id, how alternatives came about that were made from a profile.
     """
 
     waiting: list[Job] = field(default_factory=list)
     infeasible: dict[int, str] = field(default_factory=dict)
     closed: dict[int, str] = field(default_factory=dict)
+    never: dict[int, str] = field(default_factory=dict)
     explanations: dict[int, Explanation] = field(default_factory=dict)
     arrays: list[tuple[Job, int]] = field(default_factory=list)
 
@@ -175,11 +176,15 @@ def sort_out(
             choice, allowed = eligibility.of(job)
         except Infeasible as never:
             found.infeasible[job.id] = Reason(str(never), WaitKind.NEVER)
+            if isinstance(never, NeverStarts):
+                found.never[job.id] = found.infeasible[job.id]
             continue
         except Closed as later:
             why = later.args[0]
             is_of_a_kind = isinstance(why, Reason)
             found.closed[job.id] = why if is_of_a_kind else Reason(why, WaitKind.PARTITION, ",".join(job.partitions))
+            if isinstance(later, ClosedForGood):
+                found.never[job.id] = found.closed[job.id]
             continue
         tried, hints = tries.get(job.id), job.hints
         is_limited = tried is not None and tried.limited_by != ""
@@ -194,6 +199,7 @@ def sort_out(
             over_aged=not (by_priority or is_limited) and is_over_aged(job, eligibility.now_s, settings.age_limit_s),
             withholds=not is_limited and may_withhold(job.user_id),
             pool=job.partitions[0] if job.partitions else "",
+            expected_run_s=job.walltime_s,
         )
         if choice.explanation is not None:
             found.explanations[job.id] = choice.explanation

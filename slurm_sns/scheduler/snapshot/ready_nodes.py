@@ -1,40 +1,27 @@
 """Which nodes are ready for a job first, and when, if jobs end at their time limits. Pure; needs numpy."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 
 import numpy as np
 
 from slurm_sns.model import NOTHING, Alternative, Resources
 from slurm_sns.policies.placement.kernel_arrays import NOBODY
 from slurm_sns.policies.placement.node_arrays import MEMORY, amounts
-from slurm_sns.policies.placement.ready_time_kernel import earliest_start, in_order_of_ends, node_room
+from slurm_sns.policies.placement.ready_time_kernel import Active, coming_free, earliest_start, node_room
 from slurm_sns.scheduler.observation import ObservedNode
-from slurm_sns.scheduler.snapshot.free_nodes import ANY_MOMENT_S, NodeRelease
 
 
 class ReadyNodes:
     """The nodes of one cycle with what is free there now (none where it is not stated), and what comes free later."""
 
     def __init__(
-        self,
-        nodes: Sequence[ObservedNode],
-        free: Mapping[str, Resources],
-        releases: Sequence[NodeRelease],
-        now_s: float,
+        self, nodes: Sequence[ObservedNode], free: Mapping[str, Resources], active: Active, now_s: float
     ) -> None:
         self._names = [node.name for node in nodes]
         self._now_s = now_s
         self._capacity = amounts([node.capacity for node in nodes])
         self._free = amounts([free.get(name, NOTHING) for name in self._names])
-        column_of = {name: column for column, name in enumerate(self._names)}
-        parts = np.array([len(each.nodes) for each in releases], np.int64)
-        columns = (column_of.get(name, NOBODY) for name in chain.from_iterable(each.nodes for each in releases))
-        node = np.fromiter(columns, np.int64, int(parts.sum()))
-        end_s = np.maximum(np.array([each.end_s for each in releases], np.float64), now_s + ANY_MOMENT_S)
-        of_part = np.repeat(np.arange(len(parts)), parts)[node != NOBODY]
-        amount = amounts([each.amount for each in releases]).T
-        self._releases = in_order_of_ends(end_s[of_part], node[node != NOBODY], amount[of_part])
+        self._releases = coming_free(self._names, self._capacity, self._free, active, now_s)
 
     def soonest(
         self, columns: Sequence[int], alternative: Alternative, *, takes_all: bool

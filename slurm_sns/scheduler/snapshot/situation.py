@@ -10,7 +10,19 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from slurm_sns.model import NOTHING, ActiveJob, Alternative, Job, Node, Plan, Project, Resources, Snapshot
+from slurm_sns.model import (
+    NOTHING,
+    ActiveJob,
+    Alternative,
+    Job,
+    Node,
+    Plan,
+    Project,
+    Reason,
+    Resources,
+    Snapshot,
+    WaitKind,
+)
 from slurm_sns.policies.base import Explanation
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
 from slurm_sns.policies.spread_n_share.learning import Key, LearnableJob
@@ -25,16 +37,17 @@ from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG, Backlog, nex
 from slurm_sns.scheduler.snapshot.eligibility import Eligibility
 from slurm_sns.scheduler.snapshot.free_nodes import (
     active_jobs,
+    completing_jobs,
     count_closids,
     free_nodes,
     job_pools,
     placed_jobs,
-    releases,
     unavailable_nodes,
 )
 from slurm_sns.scheduler.snapshot.plannable import Plannable, queue_key, sort_out, with_over_aged_head
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.scheduler.snapshot.uneven_cores import with_sure_bandwidth
+from slurm_sns.scheduler.snapshot.widening import Widening, widenings
 from slurm_sns.wire.values import NodeState
 
 #: The most letters of the text about a difference, which names nodes: it must fit into one line of the log.
@@ -47,10 +60,12 @@ PAUSE_FACTOR = 4
 class WithholdingClock:
     """Since when capacity has been withheld for each user's jobs (Unix seconds), and for which jobs it is now.
 
-    Withheld capacity has no end: it stands idle until the job finds its place, however long that takes. So capacity is
-    withheld for the jobs of one user for at most `matching.withhold_limit_s`, and then not at all for four times as
-    long. The limit is by user rather than by job, so that submitting the same job again gains nothing. When a job for
-    which capacity was withheld is placed, the time of its user ends, and the next withholding starts a new one.
+    Capacity that is withheld for a whole wait has no end: it stands idle until the job finds its place, however long
+    that takes. So it is withheld for the jobs of one user for at most `matching.withhold_limit_s`, and then not at all
+    for four times as long. A place that is kept from a job's start on (`matching.withhold: until-start`) has an end,
+    and is not counted; in a pause there is none either. The limit is by user rather than by job, so that submitting the
+    same job again gains nothing. When a job for which capacity was withheld is placed, the time of its user ends, and
+    the next withholding starts a new one.
     """
 
     since_s: Mapping[int, float] = field(default_factory=dict)
@@ -147,6 +162,7 @@ class Situation:
         observation: what was observed.
         tasks: the waiting jobs that are tasks of an array's record, by id.
         blocked: why our other waiting jobs cannot be planned now, by job id.
+        never: those of them that nobody could ever start as they are.
         follow_ups: the orders to send before the plan, each with the reason for it.
         nodes: all nodes, by name.
         explanations: how the alternatives of spreadable waiting jobs came about, by job id.
@@ -154,6 +170,8 @@ class Situation:
         not_withheld: why no capacity is withheld for some of the waiting jobs, by job id.
         repeated: the ids of jobs whose placement has met the same limit as the placement before.
         explorations: the exploring runs that waiting jobs are offered.
+        counted: the observation with what Slurm itself does not count; None if nothing was observed.
+        widenings: the jobs that may run in more partitions if this cycle does not start them, by id.
     """
 
     snapshot: Snapshot
@@ -168,6 +186,9 @@ class Situation:
     not_withheld: Mapping[int, str] = field(default_factory=dict)
     repeated: frozenset[int] = frozenset()
     explorations: Explorations = Explorations()
+    counted: Observation | None = None
+    never: Mapping[int, str] = field(default_factory=dict)
+    widenings: Mapping[int, Widening] = field(default_factory=dict)
 
     @property
     def jobs(self) -> Mapping[int, ObservedJob]:
@@ -221,12 +242,15 @@ def read_situation(
     nodes = free_nodes(
         counted, placed, unavailable, settings.unmanaged_gbps_per_core, heeds_weight=settings.heeds_weight
     )
+    active = active_jobs(counted, placed, int(now_s), carried.active)
+    completing = tuple(completing_jobs(counted.jobs))
     backlog = next_backlog(
         [job for job in counted.jobs if _is_in_backlog(job, statuses[job.id], settings, now_s)],
         counted.nodes,
         nodes,
         carried.backlog,
-        releases=lambda: releases(counted, placed, now_s),
+        active=active,
+        completing=completing,
         now_s=now_s,
         patience_s=settings.place_timeout_s,
         backfill=counted.backfill,
@@ -235,6 +259,7 @@ def read_situation(
     pauses_s = {job.user_id: clock.pause_s(job.user_id, now_s, limit_s) for job in candidates}
     plannable, waiting, explorations = Plannable(), list[Job](), Explorations()
     tasks: dict[int, ObservedJob] = {}
+    widened: dict[int, Widening] = {}
     if candidates:
         eligibility = Eligibility(counted, now_s, spreading, backlog.claims)
         plannable = sort_out(
@@ -251,6 +276,9 @@ def read_situation(
             waiting = with_over_aged_head(waiting, {**surveyed.ours, **tasks}, now_s, settings)
         if offer is not None:
             waiting, explorations = offer(waiting, {**surveyed.ours, **tasks}, eligibility, nodes)
+        left = (job for job in candidates if job.id not in plannable.infeasible)
+        widened = widenings(left, eligibility, counted, settings, now_s)
+    is_partly_seen = any(node.unreadable for node in observation.nodes)  # such a node may hold what no other one can
     return Situation(
         snapshot=Snapshot(
             nodes=nodes,
@@ -258,9 +286,10 @@ def read_situation(
             projects=_projects(counted, statuses, settings),
             unavailable=unavailable,
             now_s=int(now_s),
-            active=active_jobs(counted, placed, int(now_s), carried.active),
+            active=active,
             pools=job_pools(counted, settings.partitions),
             history=carried.history,
+            completing=completing,
         ),
         surveyed=surveyed,
         observation=observation,
@@ -273,7 +302,14 @@ def read_situation(
         not_withheld=_not_withheld(waiting, {**surveyed.ours, **tasks}, surveyed.tries, pauses_s),
         repeated=_repeated(surveyed),
         explorations=explorations,
+        counted=counted,
+        never={**_never_by_dependency(surveyed), **({} if is_partly_seen else plannable.never)},
+        widenings=widened,
     )
+
+
+def _never_by_dependency(surveyed: Survey) -> dict[int, str]:
+    return {job_id: why for job_id, why in surveyed.blocked.items() if Reason.of(why).kind is WaitKind.NEVER}
 
 
 def _counted(observation: Observation, settings: Settings, states: Mapping[str, NodeState]) -> Observation:

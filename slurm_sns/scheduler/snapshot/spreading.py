@@ -127,7 +127,7 @@ class Spreader:
             lambda: self._choice(job, hints, program, kinds),
         )
         if isinstance(found, Infeasible):
-            raise Infeasible(str(found))
+            raise type(found)(str(found))
         return found
 
     def _choice(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Choice | Infeasible:
@@ -137,7 +137,7 @@ class Spreader:
             of_job = JobRequest(own, asked, self._spreading.programs.get(program), program)
             return self._spreading.alternatives(of_job, types_of(kinds))
         except Infeasible as never:
-            return Infeasible(str(never))  # without its traceback, which would keep the whole observation in memory
+            return type(never)(str(never))  # without its traceback, which would keep the whole observation in memory
 
 
 def keeps_geometry(job: ObservedJob) -> bool:

@@ -7,11 +7,16 @@ Source: Max-Jobs paper (JSSPP 2013), section 5.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import inf
 from typing import Protocol
 
+import numpy as np
+
 from slurm_sns.model import Job, Project, Resources, Seconds, total
+from slurm_sns.policies.placement.kernel_arrays import Releases
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
 from slurm_sns.policies.placement.pass_record import Schedule
+from slurm_sns.policies.placement.ready_time_kernel import NOTHING_COMES_FREE, in_order_of_ends
 from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.sim.engine.event_loop import CycleRecord, EventLoop
 from slurm_sns.sim.progress.progress import Fixed, PlacedRun, Progress
@@ -21,8 +26,15 @@ from slurm_sns.sim.trace import Trace
 class Matcher(Protocol):
     """Matches a queue to what is free, without giving reasons: the inner function of a portfolio's `plan`."""
 
-    def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
-        """The matches of one cycle; neither `free` nor `queue` is changed."""
+    @property
+    def asks_for_ends(self) -> bool:
+        """Whether a schedule depends on what running jobs will give back."""
+        ...
+
+    def schedule(
+        self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, coming: Releases = NOTHING_COMES_FREE
+    ) -> Schedule:
+        """The matches of one cycle; neither `free` nor `queue` is changed. `coming` is what running jobs give back."""
         ...
 
 
@@ -54,6 +66,7 @@ class Simulation(EventLoop):
         self._queue_depth = queue_depth
         self._age_limit_s = age_limit_s
         self._free = node_arrays.capacity.copy()
+        self._running: dict[int, PlacedRun] = {}
         self._projects = {project: Project(share) for project, share in (shares or {}).items()}
         self._queue = WaitingQueue(self._projects)
         self._many_projects = len({each.job.project for each in trace.jobs}) > 1
@@ -78,7 +91,8 @@ class Simulation(EventLoop):
         if self._age_limit_s is not None:
             self._age(now_s - self._age_limit_s)
         self._queue.now_s = now_s
-        schedule = self._scheduler.schedule(self._node_arrays, self._free, self._queue)
+        coming = self._coming_free(now_s) if self._scheduler.asks_for_ends else NOTHING_COMES_FREE
+        schedule = self._scheduler.schedule(self._node_arrays, self._free, self._queue, coming)
         for match in schedule.matches:
             self._start(PlacedRun(*match, start_s=now_s, end_s=now_s))
         if schedule.matches:
@@ -92,8 +106,21 @@ class Simulation(EventLoop):
     def finish(self, placed: PlacedRun) -> None:
         """Free what the job held, and update the ends that change with it."""
         self._free[:, placed.nodes] += taken(self._node_arrays.capacity, placed.alternative, placed.nodes)
+        del self._running[placed.job.id]
         self.expect(self._progress.finish(placed))
         self._charge(placed, -1)
+
+    def _coming_free(self, now_s: Seconds) -> Releases:
+        """What the running jobs will give back when they are expected to end; overdue ones now."""
+        capacity = self._node_arrays.capacity
+        ends_s, nodes, amounts = [np.zeros(0)], [np.zeros(0, np.int64)], [np.zeros((len(capacity), 0), np.int64)]
+        for placed in self._running.values():
+            run_s, shape = placed.job.expected_run_s, (len(capacity), len(placed.nodes))
+            end_s = inf if run_s is None else max(float(placed.start_s + run_s), float(now_s))
+            ends_s.append(np.full(len(placed.nodes), end_s))
+            nodes.append(placed.nodes)
+            amounts.append(np.broadcast_to(taken(capacity, placed.alternative, placed.nodes), shape))
+        return in_order_of_ends(np.concatenate(ends_s), np.concatenate(nodes), np.hstack(amounts).T)
 
     def _age(self, before_s: Seconds) -> None:
         """Mark the jobs that still wait and were submitted before this second as over-aged: they go first."""
@@ -110,6 +137,7 @@ class Simulation(EventLoop):
 
     def _start(self, placed: PlacedRun) -> None:
         self._free[:, placed.nodes] -= taken(self._node_arrays.capacity, placed.alternative, placed.nodes)
+        self._running[placed.job.id] = placed
         self.expect(self._progress.start(placed))
         self._charge(placed, 1)
 

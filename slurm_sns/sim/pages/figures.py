@@ -79,14 +79,15 @@ def logarithmic_lines(
 
 
 def bars(folder: Path, stem: str, groups: Mapping[str, Mapping[str, Quantity]], labels: tuple[str, str]) -> None:
-    """Groups of bars with error bars: legend -> group -> value."""
+    """Groups of bars with error bars: legend -> group -> value; the first legend has all groups."""
     figure = Figure(figsize=(2 * PANEL_INCHES[0], PANEL_INCHES[1]), layout="constrained")
     axis = figure.subplots()
     names = list(next(iter(groups.values())))
     width = 0.8 / len(groups)
     for at, (legend, values) in enumerate(groups.items()):
-        found = [found_of(values[name]) for name in names]
-        places = [place + (at - (len(groups) - 1) / 2) * width for place in range(len(names))]
+        found = [found_of(values[name]) for name in names if name in values]
+        beside = (at - (len(groups) - 1) / 2) * width
+        places = [place + beside for place, name in enumerate(names) if name in values]
         means = [value.mean for value in found]
         axis.bar(
             places, means, width, yerr=_spread(found), label=legend, color=COLOURS[at], error_kw={"linewidth": 0.8}

@@ -20,8 +20,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from slurm_sns.model import Alternative, Seconds
+from slurm_sns.policies.placement.kernel_arrays import Releases
 from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays
 from slurm_sns.policies.placement.pass_record import Schedule
+from slurm_sns.policies.placement.ready_time_kernel import NOTHING_COMES_FREE
 from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.policies.profile import Program, Run
 from slurm_sns.policies.spread_n_share.drift import Monitored
@@ -157,18 +159,25 @@ class LearningCluster:
             each.identity: LearnableJob(each.identity, (each.program, each.processes), each.request) for each in jobs
         }
 
-    def schedule(self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue) -> Schedule:
+    @property
+    def asks_for_ends(self) -> bool:
+        """Whether the policy does."""
+        return self._policy.asks_for_ends
+
+    def schedule(
+        self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, coming: Releases = NOTHING_COMES_FREE
+    ) -> Schedule:
         """The matches of one cycle, with the alternatives that follow from what is known now."""
         learning = self._laboratory.learning
         waiting = (*queue.over_aged, *(job for jobs in queue.by_project.values() for job in jobs))
         offers = learning.offers(self._learnable[job.id] for job in waiting if job.id in self._learnable)
-        offered = WaitingQueue(queue.projects)
+        offered = WaitingQueue(queue.projects, now_s=queue.now_s)
         for job in waiting:
             if job.id not in offers:
                 offered.add(job)
             elif offers[job.id].alternatives:
                 offered.add(replace(job, alternatives=offers[job.id].alternatives))
-        schedule = self._policy.schedule(node_arrays, free, offered)
+        schedule = self._policy.schedule(node_arrays, free, offered, coming)
         for job, alternative, _ in schedule.matches:
             step = offers[job.id].step if job.id in offers else None
             if step is not None and alternative == job.alternatives[0]:

@@ -1,7 +1,5 @@
 """The compiled pass of FCFS and EASY: jobs in queue order, then those behind the head job that do not delay it.
 
-Each member of the portfolio makes such a pass with its heuristic; that with the most starts counts, the first of those.
-
 Jobs start in queue order up to the first that finds no place, the head job. FCFS ends there. EASY looks for the head
 job's *shadow time*: the earliest expected end of running jobs at which the same way of placing puts it on what will be
 free then. A later job that finds a place now starts if it is expected to end by the shadow time, or if the head job
@@ -30,21 +28,26 @@ import numpy as np
 
 from slurm_sns.policies.baselines.expected_times import COINCIDENT_S
 from slurm_sns.policies.placement.best_node_kernel import find_nodes
-from slurm_sns.policies.placement.compiled import compiled, entry_point, subroutine
+from slurm_sns.policies.placement.compiled import compiled, entry_point, inlined, subroutine
 from slurm_sns.policies.placement.cycle_kernel import (
     CHOSEN,
-    FAILURES,
     FIRST_CHOSEN,
-    RUN,
     Bench,
     enter,
-    fail,
     held_by_last,
     heuristic_of,
-    must_fail,
 )
+from slurm_sns.policies.placement.failures_kernel import WALK, fail, forget, must_fail
 from slurm_sns.policies.placement.fair_order_kernel import SHARED, begin, charge, job_at, line_up
-from slurm_sns.policies.placement.kernel_arrays import ENTRIES, MATCH, MATCHED, NOBODY, Floats, Integers, Matches
+from slurm_sns.policies.placement.kernel_arrays import (
+    ENTRIES,
+    MATCH,
+    NOBODY,
+    Floats,
+    Integers,
+    Matches,
+    Releases,
+)
 from slurm_sns.policies.placement.node_state_kernel import (
     OPEN,
     CycleNodes,
@@ -57,41 +60,22 @@ from slurm_sns.policies.placement.node_state_kernel import (
 )
 from slurm_sns.policies.placement.ready_time_kernel import (
     NodeRoom,
-    Releases,
     earliest_start,
     node_room,
     put_lack,
 )
-from slurm_sns.sim.replay.compiled_loop import (
-    CYCLES,
-    NEVER,
-    Cluster,
-    begin_cycle,
-    dispatch,
-    node_of_job,
-    put_down,
-    reach_next,
-)
-from slurm_sns.sim.replay.expected_ends import (
-    Expected,
-    alternative_of,
-    coming_free,
-    drop_ended,
-    end_if_started,
-    expect_end,
-    expected_for,
-    room_for_releases,
-)
+from slurm_sns.sim.replay.cluster_state import CYCLES, NEVER, Cluster, node_of_job, put_down
+from slurm_sns.sim.replay.compiled_loop import begin_cycle, dispatch, reach_next
+from slurm_sns.sim.replay.expected_ends import alternative_of, coming_free, drop_ended, end_if_started, expect_end
 from slurm_sns.sim.run import Cycles
-from slurm_sns.sim.trace import TraceArrays
 
 #: The algorithms. EASY_EXTRA_NODES starts no job only because it ends before the head job starts.
 FCFS, EASY, EASY_EXTRA_NODES = range(3)
 
 #: The parts of `HeadJob.state`: the algorithm, jobs of this pass that found no place before the head job was looked
-#: for, the head job and its kind, the size of its place and its choice there, the number of starts, which dates what
-#: failed, and the member whose pass it is.
-ALGORITHM, BEHIND, HEAD, HEAD_KIND, PLACE, CHOICE, STARTS, MEMBER = range(8)
+#: for, the head job and its kind, the size of its place and its choice there, and the number of starts, which dates
+#: what failed.
+ALGORITHM, BEHIND, HEAD, HEAD_KIND, PLACE, CHOICE, STARTS = range(7)
 
 
 class HeadJob(NamedTuple):
@@ -108,33 +92,24 @@ class HeadJob(NamedTuple):
 class Backfilling(NamedTuple):
     """What the pass knows beside the cluster."""
 
-    expected: Expected
     head: HeadJob
     shadow: CycleNodes  #: what will be free at the shadow time
     beside: CycleNodes  #: what is free both now and at the shadow time outside the head job's place
     room: NodeRoom  #: when nodes are ready for the head job; scratch
-    coming: Releases  #: what the running jobs will give back; scratch
-    running: Integers  #: the running jobs before the pass, by expected end; scratch
-    begin: Integers  #: (J, or none with one member) where the nodes of a job on several nodes begin in `spread`
 
 
-def backfilling_for(cluster: Cluster, trace: TraceArrays, algorithm: int) -> Backfilling:
+def backfilling_for(cluster: Cluster, algorithm: int) -> Backfilling:
     """The working memory of the pass before anything has happened."""
     problem = cluster.bench.node_state.problem
-    count, (resources, nodes) = len(trace), problem.nodes.capacity.shape
-    run_s = trace.expected.astype(np.float64)
-    run_s[run_s <= 0] = inf
+    resources, nodes = problem.nodes.capacity.shape
     shadow, beside = node_state_for(problem), node_state_for(problem)
     open_all(shadow)
     open_all(beside)
-    state = np.zeros(8, np.int64)
+    state = np.zeros(7, np.int64)
     state[ALGORITHM] = algorithm
-    slowdown = np.array([each.slowdown for of_kind in trace.choices for each in of_kind], np.float64)
-    expected = expected_for(problem, run_s, slowdown)
     return Backfilling(
-        expected,
         HeadJob(
-            behind=np.empty(min(problem.limits.depth, count), np.int64),
+            behind=np.empty(min(problem.limits.depth, len(cluster.jobs.start_s)), np.int64),
             place=np.empty(nodes, np.int64),
             shadow_s=np.zeros(1, np.float64),
             failed_beside=np.full(len(problem.kinds.own), NOBODY, np.int64),
@@ -144,9 +119,6 @@ def backfilling_for(cluster: Cluster, trace: TraceArrays, algorithm: int) -> Bac
         shadow,
         beside,
         node_room(np.empty((resources, nodes), np.int64), np.empty(nodes, np.int64)),
-        room_for_releases(cluster),
-        np.empty_like(expected.running),
-        cluster.jobs.place.copy() if len(problem.limits.portfolio) > 1 else np.empty(0, np.int64),
     )
 
 
@@ -160,80 +132,40 @@ def advance_in_order(cluster: Cluster, backfilling: Backfilling, cycles: Cycles,
         if number == NEVER:
             return False
         if begin_cycle(cluster, cycles, number, interval_s):
-            kept = _best_pass(cluster, backfilling, number * interval_s)
-            dispatch(cluster, cycles, NOBODY, kept, interval_s)
+            _run_pass(cluster, backfilling, number * interval_s)
+            dispatch(cluster, cycles, NOBODY, 0, interval_s)
     return True
 
 
-@compiled
-def _best_pass(cluster: Cluster, backfilling: Backfilling, now_s: int) -> int:
-    """Let each member start jobs; the entry of the bench's matches with the most, whose jobs count as running."""
-    bench, expected, head = cluster.bench, backfilling.expected, backfilling.head
-    limits = bench.node_state.problem.limits
-    begin(bench.turns, cluster.queue)
-    line_up(bench.turns, cluster.queue, limits.depth)
-    if head.state[ALGORITHM] != FCFS:
-        drop_ended(cluster.jobs, expected, now_s)
-    before = expected.number[0]
-    for at in range(before):
-        backfilling.running[at] = expected.running[at]
-    kept, most = 1, NOBODY
-    for member in range(len(limits.portfolio)):
-        if member > 0:
-            _forget_starts(backfilling, before)
-        head.state[MEMBER] = member
-        matches = bench.matches[1 - kept]
-        _start_in_order(cluster, backfilling, matches, now_s)
-        matched = matches.totals[MATCHED]
-        if matched > most:
-            kept, most = 1 - kept, matched
-        if matched == 0 and head.state[HEAD] == NOBODY:
-            break  # no job finds a place, whatever the heuristic
-    if len(limits.portfolio) > 1:
-        _forget_starts(backfilling, before)
-        _put_down_all(cluster, backfilling, bench.matches[kept], now_s)
-    return kept
-
-
-@compiled
-def _forget_starts(backfilling: Backfilling, before: int) -> None:
-    """Let the jobs run that ran before the pass, and no others."""
-    expected = backfilling.expected
-    expected.number[0] = before
-    for at in range(before):
-        expected.running[at] = backfilling.running[at]
-
-
-@compiled
-def _put_down_all(cluster: Cluster, backfilling: Backfilling, matches: Matches, now_s: int) -> None:
-    """Let the jobs of a pass run, where it has put them."""
-    for entry in range(matches.totals[ENTRIES]):
-        _let_run(cluster, backfilling, matches, entry, now_s)
+@inlined
+def _run_pass(cluster: Cluster, backfilling: Backfilling, now_s: int) -> None:
+    """Put the jobs that start into the first entry of the bench's matches; they count as running."""
+    bench, queue = cluster.bench, cluster.queue
+    begin(bench.turns, queue)
+    line_up(bench.turns, queue, bench.node_state.problem.limits.depth)
+    if backfilling.head.state[ALGORITHM] != FCFS:
+        drop_ended(cluster.jobs, cluster.expected, now_s)
+    _start_in_order(cluster, backfilling, bench.matches[0], now_s)
 
 
 @compiled
 def _let_run(cluster: Cluster, backfilling: Backfilling, matches: Matches, entry: int, now_s: int) -> None:
     """Put down where the job of this entry runs, and expect its end where the algorithm looks ahead."""
-    kinds, expected = cluster.bench.node_state.problem.kinds, backfilling.expected
+    kinds, expected = cluster.bench.node_state.problem.kinds, cluster.expected
     job, choice = matches.job[entry], matches.choice[entry]
-    if len(backfilling.begin):  # another member may have put it on one node
-        cluster.jobs.place[job] = backfilling.begin[job]
     put_down(cluster.jobs, matches, entry, choice - kinds.first[cluster.queue.kind[job]])
     if backfilling.head.state[ALGORITHM] != FCFS:
         expect_end(expected, job, end_if_started(expected, job, choice, now_s))
 
 
-@subroutine
+@inlined
 def _start_in_order(cluster: Cluster, backfilling: Backfilling, matches: Matches, now_s: int) -> None:
-    """Put the jobs that the member starts into `matches`."""
+    """Put the jobs that start into `matches`."""
     bench, queue = cluster.bench, cluster.queue
-    expected, head = backfilling.expected, backfilling.head
+    expected, head = cluster.expected, backfilling.head
     nodes, algorithm = bench.node_state, head.state[ALGORITHM]
-    if bench.turns.state[SHARED]:
-        begin(bench.turns, queue)
     restart(nodes)
-    bench.state[FAILURES] = 0
-    bench.state[RUN] += 1
+    forget(bench.failures)
     matches.totals[:] = 0
     head.state[STARTS] += 1  # what failed in the last pass may succeed now
     head.state[BEHIND] = 0
@@ -243,7 +175,7 @@ def _start_in_order(cluster: Cluster, backfilling: Backfilling, matches: Matches
         if job == NOBODY:
             break
         kind = queue.kind[job]
-        choice = _match(bench, head.state[MEMBER], kind)
+        choice = _match(bench, kind)
         if choice == NOBODY:
             if algorithm == FCFS:
                 break
@@ -269,30 +201,35 @@ def _start_in_order(cluster: Cluster, backfilling: Backfilling, matches: Matches
 
 
 @compiled
-def _match(bench: Bench, member: int, kind: int) -> int:
+def _match(bench: Bench, kind: int) -> int:
     """Choose the nodes of the first choice that fits now; NOBODY if none fits."""
-    run, kinds = bench.state[RUN], bench.node_state.problem.kinds
-    if bench.kind_failed[kind] == run:
+    failures, kinds, alternatives = (
+        bench.failures,
+        bench.node_state.problem.kinds,
+        bench.node_state.problem.alternatives,
+    )
+    walk = failures.state[WALK]
+    if failures.kind[kind] == walk:
         return NOBODY
     is_open = False
     for at in range(kinds.first[kind], kinds.first[kind + 1]):
-        is_open |= not must_fail(bench, kinds.alternative[at])
+        is_open |= not must_fail(failures, alternatives, kinds.alternative[at])
     choice = NOBODY
     if is_open:
-        choice, bench.state[FIRST_CHOSEN], bench.state[CHOSEN] = _first_place(bench.node_state, member, kind)
+        choice, bench.state[FIRST_CHOSEN], bench.state[CHOSEN] = _first_place(bench.node_state, kind)
     if choice == NOBODY:
-        bench.kind_failed[kind] = run
+        failures.kind[kind] = walk
         for at in range(kinds.first[kind], kinds.first[kind + 1]):
-            if bench.alternative_failed[kinds.alternative[at]] != run:
-                fail(bench, kinds.alternative[at])
+            if failures.failed[kinds.alternative[at]] != walk:
+                fail(failures, alternatives, kinds.alternative[at])
     return choice
 
 
 @subroutine
-def _first_place(node_state: CycleNodes, member: int, kind: int) -> tuple[int, int, int]:
+def _first_place(node_state: CycleNodes, kind: int) -> tuple[int, int, int]:
     """The first choice of the kind that finds nodes, and where in `chosen` these begin and how many they are."""
     kinds, alternatives = node_state.problem.kinds, node_state.problem.alternatives
-    heuristic = heuristic_of(node_state.problem, member, kind)
+    heuristic = heuristic_of(node_state.problem, 0, kind)
     for choice in range(kinds.first[kind], kinds.first[kind + 1]):
         alternative = kinds.alternative[choice]
         score = node_state.problem.scores.of[heuristic, alternatives.case[alternative]]
@@ -305,11 +242,11 @@ def _first_place(node_state: CycleNodes, member: int, kind: int) -> tuple[int, i
 # --- the head job and its place
 
 
-@compiled
+@inlined
 def _look_for_head(cluster: Cluster, backfilling: Backfilling, now_s: int) -> None:
     """Find the first of the jobs without a place to which some expected end gives one, and the shadow time."""
     head = backfilling.head
-    coming = coming_free(cluster, backfilling.expected, backfilling.coming, float(now_s), inf)
+    coming = coming_free(cluster, float(now_s), inf)
     for at in range(head.state[BEHIND]):
         head.state[HEAD] = head.behind[at]
         head.state[HEAD_KIND] = cluster.queue.kind[head.behind[at]]
@@ -330,7 +267,7 @@ def _show(node_state: CycleNodes, free: Integers) -> None:
 @compiled
 def _finds_shadow_time(cluster: Cluster, backfilling: Backfilling, coming: Releases, now_s: int) -> bool:
     """Let running jobs end in `shadow` until the head job finds a place there."""
-    expected, head, shadow, room = backfilling.expected, backfilling.head, backfilling.shadow, backfilling.room
+    expected, head, shadow, room = cluster.expected, backfilling.head, backfilling.shadow, backfilling.room
     kind, problem = head.state[HEAD_KIND], shadow.problem
     start_s = inf
     for choice in range(problem.kinds.first[kind], problem.kinds.first[kind + 1]):
@@ -361,7 +298,7 @@ def _end_in_shadow(cluster: Cluster, shadow: CycleNodes, job: int) -> None:
 @compiled
 def _finds_place(head: HeadJob, shadow: CycleNodes) -> bool:
     """Whether the head job finds a place at the shadow time; it is put into `head`."""
-    choice, first, count = _first_place(shadow, head.state[MEMBER], head.state[HEAD_KIND])
+    choice, first, count = _first_place(shadow, head.state[HEAD_KIND])
     if choice == NOBODY:
         return False
     head.state[CHOICE] = choice
@@ -381,7 +318,7 @@ def _leave_place(bench: Bench, backfilling: Backfilling, kind: int, choice: int)
     The job has found nodes in this choice; it keeps them if the head job finds others. Otherwise its nodes are sought
     outside the head job's place. The job and the head job then have their places in `shadow`.
     """
-    chosen, (_, head, shadow, beside, _, _, _, _) = bench.node_state.chosen, backfilling
+    chosen, (head, shadow, beside, _) = bench.node_state.chosen, backfilling
     if head.failed_beside[kind] == head.state[STARTS]:
         return NOBODY
     for is_second in range(2):
@@ -389,7 +326,7 @@ def _leave_place(bench: Bench, backfilling: Backfilling, kind: int, choice: int)
             _change_chosen(shadow, chosen, bench.state, choice, -1)
             _put_free_beside(head, shadow, bench.node_state.free)
             _show(beside, head.free)
-            choice, first, count = _first_place(beside, head.state[MEMBER], kind)
+            choice, first, count = _first_place(beside, kind)
             if choice == NOBODY:
                 break
             for at in range(count):

@@ -12,72 +12,48 @@ they finish. For J jobs, and C numbers of cycles from the first to the last, the
 passes cost.
 """
 
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slurm_sns.policies.placement.compiled import compiled, entry_point
-from slurm_sns.policies.placement.cycle_kernel import Bench
+from slurm_sns.policies.placement.compiled import compiled, entry_point, inlined
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
+    MATCH,
     MATCHED,
     NOBODY,
-    Flags,
     Integers,
     Matches,
     Queue,
-    Small,
+    queue_at,
 )
 from slurm_sns.policies.placement.node_state_kernel import touch
 from slurm_sns.policies.placement.portfolio_kernel import compete
+from slurm_sns.sim.replay.cluster_state import (
+    AGAIN_S,
+    AGE_LIMIT_S,
+    AGED_BEGIN,
+    AGED_END,
+    BUCKETS,
+    CYCLES,
+    LAST,
+    NEVER,
+    NEXT_AGED,
+    NEXT_LATE,
+    NEXT_SUBMIT,
+    PROFILED,
+    RUNNING,
+    STARTED,
+    WAITING,
+    WITHHOLD_LIMIT_S,
+    Cluster,
+    end_of,
+    node_of_job,
+    put_down,
+)
+from slurm_sns.sim.replay.expected_ends import coming_free, drop_ended, expect_end
 from slurm_sns.sim.run import Cycles
-
-#: Later than everything.
-NEVER = 1 << 62
-
-#: The wheel's buckets, a power of two: cycles every 30 s for almost six days. A longer job is met once a turn.
-BUCKETS = 1 << 14
-
-NEXT_SUBMIT, WAITING, RUNNING, AGAIN_S, STARTED, CYCLES = range(6)
-#: The part of `Cluster.aged` that waits, the first job that is not over-aged yet, and the limit (NEVER: none).
-AGED_BEGIN, AGED_END, NEXT_AGED, AGE_LIMIT_S = range(6, 10)
-#: The number of the last cycle (its second by the interval), and how many jobs with a profile wait.
-LAST, PROFILED = range(10, 12)
-#: The limit of waiting up to which capacity is withheld for a job (NEVER: none), and the first job below it.
-WITHHOLD_LIMIT_S, NEXT_LATE = range(12, 14)
-STATES = 14
-
-
-class Jobs(NamedTuple):
-    """The jobs of the trace by submit second. A job on several nodes has its nodes in `spread`, from `place` on.
-
-    `previous` and `next_ending` are two names of one array, so that a job costs four bytes less: `previous` is of use
-    only while the job is in its project's list, `next_ending` only while it runs, and it leaves the one list before it
-    enters the other.
-    """
-
-    submit_s: Integers
-    run_s: Integers  #: (choices, J) the run time in each choice of the job's kind
-    start_s: Integers  #: NEVER until it has started
-    choice: NDArray[np.int8]  #: in which choice of its kind it runs
-    place: Integers  #: the node, or the begin in `spread`
-    spread: Small
-    previous: Small  #: of a job in its project's list: the one before it there, or NOBODY
-    next_ending: Small  #: of a job that runs: the next one in its bucket of the wheel, or NOBODY
-
-
-class Cluster(NamedTuple):
-    """What changes while the replay runs."""
-
-    bench: Bench
-    queue: Queue
-    tail: Integers  #: (projects) the last waiting job, or NOBODY
-    aged: Integers  #: (jobs, or none without an age limit) the over-aged jobs, those that wait from AGED_BEGIN on
-    jobs: Jobs
-    profiled: Flags  #: (kinds, or none where no member is for profiled jobs only) the kind's jobs have a profile
-    running: Small  #: (BUCKETS) the first job that finishes in a cycle of this number modulo BUCKETS, or NOBODY
-    state: Integers  #: (STATES) NEXT_SUBMIT and the others above
 
 
 @entry_point
@@ -119,9 +95,7 @@ def advance_by_priority(cluster: Cluster, priorities: Priorities, cycles: Cycles
         if begin_cycle(cluster, cycles, number, interval_s):
             _withhold_no_more(cluster, number * interval_s)
             _withhold_for_old(cluster, priorities.old, number * interval_s)
-            best, kept, _ = compete(cluster.bench, _queue_with_aged(cluster), cluster.state[PROFILED] > 0)
-            dispatch(cluster, cycles, best, kept, interval_s)
-            come_again(cluster, cycles)
+            _run_portfolio(cluster, cycles, number * interval_s, interval_s)
     return True
 
 
@@ -169,12 +143,6 @@ def reach_next(cluster: Cluster, interval_s: int) -> int:
 
 
 @compiled
-def end_of(jobs: Jobs, job: int) -> int:
-    """When a job that has started ends."""
-    return jobs.start_s[job] + jobs.run_s[jobs.choice[job], job]
-
-
-@compiled
 def _number(second_s: int, interval_s: int) -> int:
     """The number of the first cycle that is not before this moment, which may be a fraction."""
     return int(-(-second_s // interval_s))
@@ -213,15 +181,26 @@ def _next_finish(cluster: Cluster, before: int, interval_s: int) -> int:
     return first
 
 
-@compiled
+@inlined
 def _cycle(cluster: Cluster, cycles: Cycles, number: int, interval_s: int) -> None:
     if not begin_cycle(cluster, cycles, number, interval_s):
         return
     _age(cluster, number * interval_s)
     _withhold_no_more(cluster, number * interval_s)
-    best, kept, _ = compete(cluster.bench, _queue_with_aged(cluster), cluster.state[PROFILED] > 0)
+    _run_portfolio(cluster, cycles, number * interval_s, interval_s)
+
+
+@inlined
+def _run_portfolio(cluster: Cluster, cycles: Cycles, now_s: int, interval_s: int) -> None:
+    drop_ended(cluster.jobs, cluster.expected, now_s)
+    best, kept, _ = compete(cluster.bench, _queue_at(cluster, now_s), cluster.state[PROFILED] > 0)
     dispatch(cluster, cycles, best, kept, interval_s)
     come_again(cluster, cycles)
+    if cluster.bench.node_state.problem.limits.until_start:
+        matches, expected = cluster.bench.matches[kept], cluster.expected
+        for entry in range(matches.totals[ENTRIES]):
+            if matches.kept[entry] == MATCH:
+                expect_end(expected, matches.job[entry], now_s + expected.run_s[matches.job[entry]])
 
 
 @compiled
@@ -250,7 +229,7 @@ def dispatch(cluster: Cluster, cycles: Cycles, best: int, kept: int, interval_s:
     now_s = cycles.time_s[at]
     matches = bench.matches[kept]
     for entry in range(matches.totals[ENTRIES]):
-        if not matches.kept[entry]:
+        if matches.kept[entry] == MATCH:
             _start(cluster, matches, entry, now_s, interval_s)
     _drop_started(cluster)
     cycles.started[at] = matches.totals[MATCHED]
@@ -298,20 +277,11 @@ def _withhold_no_more(cluster: Cluster, now_s: int) -> None:
 
 
 @compiled
-def _queue_with_aged(cluster: Cluster) -> Queue:
-    queue, state = cluster.queue, cluster.state
-    aged = cluster.aged[state[AGED_BEGIN] : state[AGED_END]]
-    return Queue(
-        aged,
-        queue.head,
-        queue.following,
-        queue.kind,
-        queue.project,
-        queue.order,
-        queue.whole,
-        queue.used,
-        queue.withholds,
-    )
+def _queue_at(cluster: Cluster, now_s: int) -> Queue:
+    """The queue with the over-aged jobs, and what is coming free."""
+    state = cluster.state
+    over_aged = cluster.aged[state[AGED_BEGIN] : state[AGED_END]]
+    return queue_at(cluster.queue, over_aged, float(now_s), coming_free(cluster, float(now_s), inf))
 
 
 @compiled
@@ -326,19 +296,6 @@ def _drop_started(cluster: Cluster) -> None:
             kept -= 1
             aged[kept] = aged[at]
     state[AGED_BEGIN] = kept
-
-
-@compiled
-def put_down(jobs: Jobs, matches: Matches, entry: int, choice: int) -> None:
-    """Write down in which choice of its kind, and where, a job runs."""
-    job = matches.job[entry]
-    first, last = matches.first[entry], matches.first[entry + 1]
-    jobs.choice[job] = choice
-    if last - first == 1:
-        jobs.place[job] = matches.node[first]
-    else:
-        for at in range(last - first):
-            jobs.spread[jobs.place[job] + at] = matches.node[first + at]
 
 
 @compiled
@@ -377,12 +334,6 @@ def _change(cluster: Cluster, job: int, sign: int) -> None:
         touch(node_state, node)
     for row in range(2):
         queue.used[queue.project[job], row] -= sign * nodes * problem.alternatives.demand[alternative, row]
-
-
-@compiled
-def node_of_job(jobs: Jobs, job: int, nodes: int, at: int) -> int:
-    """The node `at` of a job that runs on so many nodes."""
-    return jobs.place[job] if nodes == 1 else jobs.spread[jobs.place[job] + at]
 
 
 @compiled

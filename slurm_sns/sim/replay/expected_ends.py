@@ -1,31 +1,19 @@
 """When running jobs are expected to end, and what their nodes get back then (compiled).
 
-The passes that look ahead share it: EASY (module `backfilling_loop`) and Slurm's backfill (module `slurm_loop`).
+The passes that look ahead share it: a portfolio's that keeps nodes until a job's start (`compiled_loop`), EASY's
+(`backfilling_loop`) and Slurm's backfill (`slurm_loop`).
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
 from slurm_sns.policies.placement.compiled import compiled
-from slurm_sns.policies.placement.kernel_arrays import Floats, Integers, Problem
+from slurm_sns.policies.placement.kernel_arrays import Floats, Problem, Releases
 from slurm_sns.policies.placement.node_arrays import CORES
-from slurm_sns.policies.placement.ready_time_kernel import Releases
-from slurm_sns.sim.replay.compiled_loop import Cluster, Jobs, end_of, node_of_job
-
-
-class Expected(NamedTuple):
-    """When jobs are expected to end."""
-
-    run_s: Floats  #: (J) the expected run time in an alternative of slowdown 1; infinite if nothing is known
-    slowdown: Floats  #: (choices)
-    end_s: Floats  #: (J) of a running job
-    running: Integers  #: (cores of all nodes) the running jobs by expected end
-    number: Integers  #: (1) how many these are
+from slurm_sns.sim.replay.cluster_state import Cluster, Expected, Jobs, end_of, node_of_job
 
 
 def expected_for(problem: Problem, run_s: Floats, slowdown: Floats) -> Expected:
-    """The expected ends before any job runs; both arrays are used as they are."""
+    """The expected ends before any job runs; both arrays are used as they are. Of no jobs where nobody asks."""
     count = len(run_s)
     most_running = min(count, int(problem.nodes.capacity[CORES].sum()))  # each has a core on each of its nodes
     return Expected(
@@ -37,9 +25,9 @@ def expected_for(problem: Problem, run_s: Floats, slowdown: Floats) -> Expected:
     )
 
 
-def room_for_releases(cluster: Cluster) -> Releases:
+def room_for_releases(problem: Problem, jobs: Jobs) -> Releases:
     """Room for what all jobs that can run at the same time give back."""
-    capacity, jobs = cluster.bench.node_state.problem.nodes.capacity, cluster.jobs
+    capacity = problem.nodes.capacity
     most_parts = min(len(jobs.start_s) + len(jobs.spread), int(capacity[CORES].sum()))
     return Releases(
         np.empty(most_parts, np.float64),
@@ -86,9 +74,10 @@ def alternative_of(cluster: Cluster, job: int) -> int:
 
 
 @compiled
-def coming_free(cluster: Cluster, expected: Expected, coming: Releases, earliest_s: float, latest_s: float) -> Releases:
-    """What the running jobs will give back until `latest_s`, in `coming`; overdue ones at `earliest_s`."""
+def coming_free(cluster: Cluster, earliest_s: float, latest_s: float) -> Releases:
+    """What the running jobs will give back until `latest_s`, in `cluster.coming`; overdue ones at `earliest_s`."""
     jobs, problem = cluster.jobs, cluster.bench.node_state.problem
+    expected, coming = cluster.expected, cluster.coming
     alternatives, capacity = problem.alternatives, problem.nodes.capacity
     count = 0
     for each in range(expected.number[0]):

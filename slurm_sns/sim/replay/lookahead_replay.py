@@ -21,22 +21,21 @@ from typing import NamedTuple
 import numpy as np
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.placement.compiled import compiled, entry_point
+from slurm_sns.policies.placement.compiled import compiled, entry_point, inlined
 from slurm_sns.policies.placement.cycle_kernel import Bench, go_through, run
 from slurm_sns.policies.placement.fair_order_kernel import begin, line_up, turns_for
-from slurm_sns.policies.placement.kernel_arrays import MATCHED, NOBODY, Flags, Integers, Queue, room_for_matches
+from slurm_sns.policies.placement.kernel_arrays import (
+    MATCHED,
+    NOBODY,
+    Flags,
+    Integers,
+    room_for_matches,
+    withholding,
+)
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.rules import Rules
-from slurm_sns.sim.replay.compiled_loop import (
-    CYCLES,
-    NEVER,
-    NEXT_SUBMIT,
-    Cluster,
-    begin_cycle,
-    come_again,
-    dispatch,
-    reach_next,
-)
+from slurm_sns.sim.replay.cluster_state import CYCLES, NEVER, NEXT_SUBMIT, Cluster
+from slurm_sns.sim.replay.compiled_loop import begin_cycle, come_again, dispatch, reach_next
 from slurm_sns.sim.replay.trace_replay import cluster_of, to_the_end
 from slurm_sns.sim.run import Cycles, TraceRun
 from slurm_sns.sim.trace import TraceArrays
@@ -132,7 +131,7 @@ def advance_ahead(cluster: Cluster, ahead: Ahead, cycles: Cycles, interval_s: in
     return True
 
 
-@compiled
+@inlined
 def _compete(cluster: Cluster, ahead: Ahead, now_s: int) -> tuple[int, int]:
     """The best member of the portfolio and the entry of the bench's matches that holds its schedule."""
     bench, queue = cluster.bench, cluster.queue
@@ -140,17 +139,7 @@ def _compete(cluster: Cluster, ahead: Ahead, now_s: int) -> tuple[int, int]:
     begin(bench.turns, queue)
     line_up(bench.turns, queue, limits.depth)
     _line_up_arrivals(cluster, ahead, now_s)
-    arrivals = Queue(
-        queue.over_aged,
-        queue.head,
-        queue.following,
-        queue.kind,
-        queue.project,
-        queue.order,
-        queue.whole,
-        queue.used,
-        ahead.withholds,
-    )
+    arrivals = withholding(queue, ahead.withholds)
     best, kept, most = NOBODY, 0, -1
     bench.matched[:] = 0
     for member in range(len(limits.portfolio)):

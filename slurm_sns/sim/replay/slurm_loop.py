@@ -38,9 +38,18 @@ import numpy as np
 
 from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.policies.placement.best_node_kernel import find_nodes
-from slurm_sns.policies.placement.compiled import compiled, entry_point, subroutine
+from slurm_sns.policies.placement.compiled import compiled, entry_point, inlined, subroutine
 from slurm_sns.policies.placement.cycle_kernel import CHOSEN, FIRST_CHOSEN, enter
-from slurm_sns.policies.placement.kernel_arrays import ENTRIES, MATCH, NOBODY, Flags, Integers, Problem
+from slurm_sns.policies.placement.kernel_arrays import (
+    ENTRIES,
+    MATCH,
+    NOBODY,
+    Flags,
+    Floats,
+    Integers,
+    Problem,
+    Releases,
+)
 from slurm_sns.policies.placement.node_state_kernel import (
     OPEN,
     CycleNodes,
@@ -50,7 +59,7 @@ from slurm_sns.policies.placement.node_state_kernel import (
     take,
     take_over,
 )
-from slurm_sns.policies.placement.ready_time_kernel import NodeRoom, Releases, earliest_start, node_room, put_lack
+from slurm_sns.policies.placement.ready_time_kernel import NodeRoom, earliest_start, node_room, put_lack
 from slurm_sns.sim.replay.booked_time_kernel import (
     NEVER_OPEN,
     Bookings,
@@ -59,29 +68,9 @@ from slurm_sns.sim.replay.booked_time_kernel import (
     cancel_all,
     earliest_opening,
 )
-from slurm_sns.sim.replay.compiled_loop import (
-    AGAIN_S,
-    CYCLES,
-    NEVER,
-    NEXT_SUBMIT,
-    RUNNING,
-    WAITING,
-    Cluster,
-    begin_cycle,
-    dispatch,
-    move_forward,
-    put_down,
-    reach_next,
-)
-from slurm_sns.sim.replay.expected_ends import (
-    Expected,
-    coming_free,
-    drop_ended,
-    end_if_started,
-    expect_end,
-    expected_for,
-    room_for_releases,
-)
+from slurm_sns.sim.replay.cluster_state import AGAIN_S, CYCLES, NEVER, NEXT_SUBMIT, RUNNING, WAITING, Cluster, put_down
+from slurm_sns.sim.replay.compiled_loop import begin_cycle, dispatch, move_forward, reach_next
+from slurm_sns.sim.replay.expected_ends import coming_free, drop_ended, end_if_started, expect_end
 from slurm_sns.sim.replay.neighbour_runs_kernel import find_in_runs
 from slurm_sns.sim.run import Cycles
 from slurm_sns.sim.trace import TraceArrays
@@ -120,23 +109,26 @@ class Planner(NamedTuple):
     """What the passes know beside the cluster."""
 
     priority: Integers  #: (J, or none where all jobs are equal) the larger, the earlier
-    expected: Expected
     later: CycleNodes  #: what will be free on the nodes that are open to a job
     free: Integers  #: (R, N) scratch
     room: NodeRoom  #: when nodes are ready for an alternative
-    coming: Releases  #: room for what running jobs will give back
     bookings: Bookings
     memory: Memory
     blocked: Flags  #: (sets of allowed nodes) jobs of the set are blocked in this pass
     state: Integers
 
 
+def limits_of(trace: TraceArrays) -> Floats:
+    """The limits as Slurm keeps them, in whole minutes; a year where there is none."""
+    limit_s = np.ceil(trace.expected.astype(np.float64) / LIMIT_UNIT_S) * LIMIT_UNIT_S
+    limit_s[limit_s <= 0] = YEAR_S
+    return limit_s
+
+
 def planner_for(cluster: Cluster, trace: TraceArrays, parameters: SlurmParameters) -> Planner:
     """The working memory of the passes before anything has happened."""
     problem = cluster.bench.node_state.problem
     alternatives, (resources, nodes) = problem.alternatives, problem.nodes.capacity.shape
-    limit_s = np.ceil(trace.expected.astype(np.float64) / LIMIT_UNIT_S) * LIMIT_UNIT_S
-    limit_s[limit_s <= 0] = YEAR_S
     tests = min(parameters.bf_max_job_test, len(trace))
     of_node = 2 + parameters.bf_window_s // parameters.bf_resolution_s  # bookings of a node do not overlap
     later = node_state_for(problem)
@@ -144,11 +136,9 @@ def planner_for(cluster: Cluster, trace: TraceArrays, parameters: SlurmParameter
     count = len(alternatives.nodes)
     return Planner(
         priority=trace.priority.astype(np.int64),
-        expected=expected_for(problem, limit_s, np.ones(len(problem.kinds.alternative), np.float64)),
         later=later,
         free=np.empty((resources, nodes), np.int64),
         room=node_room(np.empty((resources, nodes), np.int64), np.empty(nodes, np.int64)),
-        coming=room_for_releases(cluster),
         bookings=bookings_for(nodes, min(tests * int(alternatives.nodes.max()), nodes * of_node)),
         memory=Memory(
             passed=np.zeros(count, np.int64),
@@ -208,7 +198,7 @@ def _ask_for_main_pass(state: Integers, is_submitted: bool, has_ended: bool, now
         state[MAIN_DUE_S] = min(state[MAIN_DUE_S], max(soonest_s, state[MAIN_LAST_S] + state[DELAY_S]))
 
 
-@subroutine
+@inlined
 def _run_passes(cluster: Cluster, planner: Planner, cycles: Cycles, at_once: bool, interval_s: int) -> None:
     """The main pass if it is due or shall run at once, then the backfill if it is due.
 
@@ -216,7 +206,7 @@ def _run_passes(cluster: Cluster, planner: Planner, cycles: Cycles, at_once: boo
     """
     at, state = cluster.state[CYCLES] - 1, planner.state
     now_s = cycles.time_s[at]
-    drop_ended(cluster.jobs, planner.expected, now_s)
+    drop_ended(cluster.jobs, cluster.expected, now_s)
     if state[MAIN_DUE_S] <= now_s:
         state[MAIN_LAST_S] = now_s
         state[MAIN_DUE_S] = NEVER
@@ -298,7 +288,7 @@ def _start(cluster: Cluster, planner: Planner, job: int, first: int, now_s: int)
     matches = bench.matches[0]
     enter(bench, matches, job, choice, MATCH)
     put_down(cluster.jobs, matches, matches.totals[ENTRIES] - 1, 0)
-    expect_end(planner.expected, job, end_if_started(planner.expected, job, choice, now_s))
+    expect_end(cluster.expected, job, end_if_started(cluster.expected, job, choice, now_s))
     planner.state[STARTS] += 1
 
 
@@ -325,7 +315,7 @@ def _earliest_start(cluster: Cluster, planner: Planner, job: int, alternative: i
     """When the job can start; NEVER_OPEN if that is behind the window."""
     memory, room, state = planner.memory, planner.room, planner.state
     problem = cluster.bench.node_state.problem
-    length_s = int(planner.expected.run_s[job])
+    length_s = int(cluster.expected.run_s[job])
     from_s = now_s
     if memory.passed[alternative] == state[PASSES] and memory.length_s[alternative] <= length_s:
         from_s = memory.start_s[alternative]
@@ -354,7 +344,7 @@ def _earliest_start(cluster: Cluster, planner: Planner, job: int, alternative: i
 def _coming(cluster: Cluster, planner: Planner, alternative: int, now_s: int) -> Releases:
     """What running jobs give back within the window, in the groups in which Slurm looks at them."""
     latest_s = float(now_s + planner.state[WINDOW_S])
-    coming = coming_free(cluster, planner.expected, planner.coming, float(now_s + 1), latest_s)
+    coming = coming_free(cluster, float(now_s + 1), latest_s)
     problem = cluster.bench.node_state.problem
     _group(coming, problem, problem.alternatives.allowed[alternative], float(planner.state[GROWTH_S]))
     return coming
@@ -398,7 +388,7 @@ def _start_or_book(cluster: Cluster, planner: Planner, job: int, alternative: in
         state[PASSES] += 1  # groups of expected ends are others now, and some may end sooner
         return
     begin_s = start_s // state[RESOLUTION_S] * state[RESOLUTION_S]
-    length_s = int(planner.expected.run_s[job])
+    length_s = int(cluster.expected.run_s[job])
     end_s = -(-(start_s + length_s) // state[RESOLUTION_S]) * state[RESOLUTION_S]
     for at in range(count):
         book(bookings, later.chosen[first + at], begin_s, end_s)

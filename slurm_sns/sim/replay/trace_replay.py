@@ -32,9 +32,10 @@ from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import open_all
 from slurm_sns.policies.placement.portfolio import has_profile
 from slurm_sns.policies.placement.portfolio_kernel import schedule
+from slurm_sns.policies.placement.ready_time_kernel import NOTHING_COMES_FREE
 from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.sim.replay.backfilling_loop import advance_in_order, backfilling_for
-from slurm_sns.sim.replay.compiled_loop import (
+from slurm_sns.sim.replay.cluster_state import (
     AGAIN_S,
     AGE_LIMIT_S,
     BUCKETS,
@@ -45,12 +46,10 @@ from slurm_sns.sim.replay.compiled_loop import (
     WITHHOLD_LIMIT_S,
     Cluster,
     Jobs,
-    Priorities,
-    advance,
-    advance_by_priority,
-    room_for_cycles,
 )
-from slurm_sns.sim.replay.slurm_loop import SLURM_HEURISTICS, advance_as_slurm, planner_for
+from slurm_sns.sim.replay.compiled_loop import Priorities, advance, advance_by_priority, room_for_cycles
+from slurm_sns.sim.replay.expected_ends import expected_for, room_for_releases
+from slurm_sns.sim.replay.slurm_loop import SLURM_HEURISTICS, advance_as_slurm, limits_of, planner_for
 from slurm_sns.sim.run import Cycles, TraceRun
 from slurm_sns.sim.trace import TraceArrays
 
@@ -80,6 +79,7 @@ def replay(
         trace,
         rules,
         shares or {},
+        expected_run_s=_if_asked_for(trace, rules),
         age_limit_s=age_limit_s,
         only_cores_and_memory=only_cores_and_memory,
     )
@@ -104,7 +104,7 @@ def replay_by_priority(
     of_one_project = replace(trace, project=np.zeros(len(trace), np.int32), projects=("",))
     if age_limit_s is not None and age_limit_s <= (rules.withhold_up_to_s or 0):
         rules = replace(rules, withhold_up_to_s=None)  # it is withheld again before that ends
-    cluster = cluster_of(node_arrays, of_one_project, rules, {})
+    cluster = cluster_of(node_arrays, of_one_project, rules, {}, expected_run_s=_if_asked_for(trace, rules))
     old = np.array([NEVER if age_limit_s is None else age_limit_s, 0], np.int64)
     priority = trace.priority if len(trace.priority) else np.zeros(len(trace), np.int64)
     priorities = Priorities(priority.astype(np.int64), old)
@@ -127,12 +127,9 @@ def replay_in_order(
     shares: Mapping[str, float] | None = None,
     progress: Callable[[int], None] = lambda _started: None,
 ) -> TraceRun:
-    """The same under FCFS, EASY or EASY_EXTRA_NODES, which place a job as a member of the portfolio does.
-
-    Of several members the pass with the most starts counts, the first of equal ones.
-    """
-    cluster = cluster_of(node_arrays, trace, rules, shares or {})
-    backfilling = backfilling_for(cluster, trace, algorithm)
+    """The same under FCFS, EASY or EASY_EXTRA_NODES, which place a job as the portfolio's only member does."""
+    cluster = cluster_of(node_arrays, trace, rules, shares or {}, expected_run_s=expected_run_s(trace))
+    backfilling = backfilling_for(cluster, algorithm)
     return to_the_end(
         trace, cluster, (), lambda cycles: advance_in_order(cluster, backfilling, cycles, interval_s), progress
     )
@@ -160,7 +157,7 @@ def replay_as_slurm(
         run=trace.run + more_s,
         run_in=None if trace.run_in is None else trace.run_in + more_s,
     )
-    cluster = cluster_of(node_arrays, held, rules, {})
+    cluster = cluster_of(node_arrays, held, rules, {}, expected_run_s=limits_of(trace))
     planner = planner_for(cluster, trace, parameters)
     return to_the_end(
         trace, cluster, (), lambda cycles: advance_as_slurm(cluster, planner, cycles, interval_s), progress
@@ -212,14 +209,23 @@ def cluster_of(
     rules: Rules,
     shares: Mapping[str, float],
     *,
+    expected_run_s: NDArray[np.float64] | None = None,
     age_limit_s: int | None = None,
     only_cores_and_memory: bool = False,
 ) -> Cluster:
-    """The cluster before anything has happened."""
+    """The cluster before anything has happened.
+
+    `expected_run_s` is by job, infinite where nothing is known; None where nobody asks when jobs end.
+    """
     problem = problem_of(rules.unshared(node_arrays), trace, rules, only_cores_and_memory=only_cores_and_memory)
     count, projects = len(trace), len(trace.projects)
-    bench = bench_for(problem, count, projects, largest_number_of_takes(problem.nodes.capacity, problem.alternatives))
+    jobs = _jobs(trace, problem)
+    coming = NOTHING_COMES_FREE if expected_run_s is None else room_for_releases(problem, jobs)
+    takes = largest_number_of_takes(problem.nodes.capacity, problem.alternatives)
+    bench = bench_for(problem, count, projects, takes, releases=len(coming.end_s))
     open_all(bench.node_state)
+    run_s = np.zeros(0, np.float64) if expected_run_s is None else expected_run_s
+    slowdown = np.array([each.slowdown for of_kind in trace.choices for each in of_kind], np.float64)
     share = np.array([[shares.get(project, 1.0)] for project in trace.projects])
     total = np.array([[node_arrays.total.cores, node_arrays.total.memory_mb]], dtype=np.float64)
     # Moments that are no whole seconds cannot be compared as integers; the trace is in their order.
@@ -234,6 +240,9 @@ def cluster_of(
         whole=total * share,
         used=np.zeros((projects, 2), np.int64),
         withholds=np.ones(count, np.bool_),
+        now_s=0.0,
+        run_s=run_s,
+        coming=NOTHING_COMES_FREE,
     )
     state = np.zeros(STATES, np.int64)
     state[AGAIN_S] = NEVER
@@ -245,11 +254,24 @@ def cluster_of(
         queue=queue,
         tail=np.full(projects, NOBODY, np.int64),
         aged=np.empty(0 if age_limit_s is None else count, np.int64),
-        jobs=_jobs(trace, problem),
+        jobs=jobs,
         profiled=np.array(profiled, np.bool_),
         running=np.full(BUCKETS, NOBODY, np.int32),
+        expected=expected_for(problem, run_s, slowdown),
+        coming=coming,
         state=state,
     )
+
+
+def expected_run_s(trace: TraceArrays) -> NDArray[np.float64]:
+    """How long each job is expected to run, infinite where nothing is known."""
+    run_s = trace.expected.astype(np.float64)
+    run_s[run_s <= 0] = np.inf
+    return run_s
+
+
+def _if_asked_for(trace: TraceArrays, rules: Rules) -> NDArray[np.float64] | None:
+    return expected_run_s(trace) if rules.until_start else None
 
 
 def problem_of(
@@ -370,4 +392,7 @@ def _queue(trace: TraceArrays, following: NDArray[np.int32], first: int) -> Queu
         whole=np.ones((1, 2)),
         used=np.zeros((1, 2), np.int64),
         withholds=np.ones(count, np.bool_),
+        now_s=0.0,
+        run_s=np.zeros(0, np.float64),
+        coming=NOTHING_COMES_FREE,
     )

@@ -43,6 +43,33 @@ def rules(config: Config, site: Site) -> Iterator[Finding]:
     yield from _cluster(site)
     yield from _topology(config, site)
     yield _core_distribution(config, site)
+    if config.rescheduling.restart != "off":
+        yield from _restarts(config, site)
+
+
+def _restarts(config: Config, site: Site) -> Iterator[Finding]:
+    """Check the options on which restarts of suspended jobs depend."""
+    yield warning(
+        is_on(site.preemption) and "SUSPEND" in site.preemption.mode.upper(),
+        "preemption suspends jobs",
+        ", ".join(filter(None, (site.preemption.type, site.preemption.mode))),
+        "PreemptType=preempt/partition_prio, PreemptMode=SUSPEND,GANG",
+        "no job is suspended, so none is restarted elsewhere: set both, or rescheduling.restart: off in sns.yaml",
+    )
+    yield warning(
+        site.min_job_age_s > 2 * config.scheduler.interval_s,
+        "slurmctld shows a job for long enough after its end",
+        f"MinJobAge={site.min_job_age_s}",
+        f"more than {2 * config.scheduler.interval_s:g}, twice interval_s",
+        "averages and run times, by which restarts are decided, lack the jobs that are forgotten before",
+    )
+    yield warning(
+        site.requeues_jobs,
+        "Slurm may requeue jobs that do not say otherwise",
+        f"JobRequeue={int(site.requeues_jobs)}",
+        "JobRequeue=1",
+        "of the jobs that may restart by sns.yaml only those with --requeue do: tell the users",
+    )
 
 
 def controllers(lines: Sequence[Line]) -> Finding:

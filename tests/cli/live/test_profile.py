@@ -17,7 +17,7 @@ from slurm_sns.policies.base import Request
 from slurm_sns.policies.spread_n_share.evidence import Estimate, Evidence, KnownEvidence
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
-from slurm_sns.scheduler.learning.values import Failures, LearningChanges, Learnt, RunToLearn
+from slurm_sns.scheduler.learning.values import FailedRuns, LearningChanges, Learnt, RunToLearn
 from slurm_sns.sockets.unix_socket import ControlSocket
 from slurm_sns.store.database import open_store
 from slurm_sns.store.learning import StoredEvidence
@@ -292,7 +292,7 @@ def test_what_is_learnt_is_listed_and_shown_with_how_sure_it_is_and_nothing_impo
     ipc, gbps = {2: Estimate(1, 0.5), 20: Estimate(2, 1.0)}, {2: Estimate(1, 9.0), 20: Estimate(2, 3.0)}
     evidence = {1: Evidence(Estimate(3, 101.5, 2.0), ipc, gbps)}
     measured = Learnt(KnownEvidence("ep", 16, evidence, {}, 2, is_explored=True), users=(2001,))
-    unknown = Learnt(KnownEvidence("new", 8), failures={1: Failures(2, 5.0)})
+    unknown = Learnt(KnownEvidence("new", 8), failures={1: FailedRuns(2, 5.0)})
     exploring = RunToLearn(
         RunId(7), ("new", 8), 1, ("n1",), Request(8), (), step=ExplorationStep(1, samples=True), user_id=2001
     )

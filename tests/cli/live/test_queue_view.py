@@ -28,6 +28,8 @@ def test_a_wide_terminal_shows_every_column() -> None:
         "SINCE",
         "STATE",
         "NODES",
+        "START",
+        "BY-LIMITS",
         "WHY",
     ]
     assert line.split()[:8] == ["1", "7", "alice", "physics", "main", "wrap", "4c,4G", "67"]
@@ -46,12 +48,12 @@ def test_in_plain_text_a_job_is_one_line_whose_words_stand_at_fixed_places() -> 
     names = heading.split()
     told = dict(zip(names, waiting.split(maxsplit=len(names) - 1), strict=True))
     assert (told["POS"], told["JOBID"], told["SINCE"], told["NODES"], told["WHY"]) == ("1", "7", "4000", "-", WAITS)
-    assert running.split() == ["-", "8", "alice", "physics", "main", "a_b", "4cpu", "30", "running", "c[1-2]"]
+    assert running.split() == ["-", "8", "alice", "physics", "main", "a_b", "4cpu", "30", "running", "c[1-2]", "-", "-"]
 
 
 def test_a_suspended_job_is_shown_since_its_start() -> None:
     _, line = plain_lines([row(job_id=8, **{**RUNS, "state": "suspended"})], NOW)
-    assert line.split()[-3:] == ["30", "suspended", "c[1-2]"]
+    assert line.split()[-5:-2] == ["30", "suspended", "c[1-2]"]
 
 
 def test_why_is_a_word_or_two_in_a_table_and_the_sentence_in_a_pipe() -> None:

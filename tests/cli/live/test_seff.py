@@ -6,9 +6,11 @@ import stat
 from dataclasses import replace
 from pathlib import Path
 
+import json_output
 import pytest
 
 from slurm_sns.cli.live.job_use import COLUMNS, JobUse, advice, jobs_of
+from slurm_sns.cli.live.measured_use import over_nodes
 from slurm_sns.errors import SnsError
 
 HEADER = "|".join(COLUMNS)
@@ -218,15 +220,6 @@ def test_the_scheduler_says_what_a_smaller_request_would_have_won(sns, config: P
     assert json.loads(sns("seff", "528", "--json", "--config", config)[1])[0]["ways"] == 6
 
 
-@pytest.mark.parametrize(
-    ("program", "told"), [("program=mg ", "see its program: sns profile show mg"), ("", "not recorded of a single job")]
-)
-def test_ways_and_bandwidth_are_those_that_were_given(sns, config: Path, sacct, program: str, told: str) -> None:
-    sacct(PLACED.replace("sns:2 ", f"sns:2 {program}"))
-    lines = [" ".join(line.split()) for line in sns("seff", "528", "--config", config)[1].splitlines()]
-    assert lines[5:7] == [f"cache ways 6 given on each node {told}", f"GB/s 20 given on each node {told}"]
-
-
 def test_without_a_scheduler_it_works_too(sns, tmp_path: Path, sacct) -> None:
     sacct(PLACED)
     code, output, errors = sns("seff", "528", "--config", tmp_path / "none.yaml")
@@ -270,3 +263,93 @@ def test_a_job_is_named_by_its_number(sns, config: Path, job: str) -> None:
 def test_a_job_text_is_no_markup(sns, config: Path, sacct) -> None:
     sacct(PENDING.replace("None assigned", "c[red]\x1b[2J"))
     assert "\x1b" not in sns("seff", "537", "--config", config)[1]
+
+
+def on_node(node: str = "c1", **more: object) -> dict[str, object]:
+    """What the agent of a node says of a run that was alone for two of its ten minutes."""
+    ipcs = {"ipc": 1.04, "alone_s": 120.0, "ipc_alone": 1.2, "ipc_beside": 1.0}
+    times = {"ended_s": 1795839385.0, "seconds": 600.0, "restarts": 0}
+    return {"node": node, "least_ways": 6, "most_ways": 20, "bandwidth_gbps": 12.34, **ipcs, **times, **more}
+
+
+def rows_of(output: str) -> list[str]:
+    return [" ".join(line.split()) for line in output.splitlines()]
+
+
+def test_what_agents_have_measured_is_shown_with_the_cost_of_neighbours(sns, config, sacct, scheduler) -> None:
+    sacct(PLACED)
+    asked = []
+    answer = {"has_agents": True, "jobs": {"528": [on_node()]}}
+    scheduler["measured"] = lambda request: asked.append(request) or answer
+    lines = rows_of(sns("seff", "528", "--config", config)[1])
+    assert asked == [{"command": "measured", "job_ids": [528]}]
+    assert lines[5:8] == [
+        "cache ways 6 given on each node had 6 to 20",
+        "GB/s 20 given on each node 12.3 on average",
+        "IPC - 1.04 on average",
+    ]
+    assert lines[8] == "its IPC was 1 beside other jobs, 1.2 alone on the node: they cost it 17%"
+    [job] = json_output.read("sns seff", sns("seff", "528", "--json", "--config", config)[1])
+    assert job["measured"]["neighbours_cost"] == pytest.approx(1 / 6)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (PLACED, False, "not measured: no agent on the nodes"),
+        (PLACED, True, "not measured"),
+        (PLACED.replace("COMPLETED", "RUNNING"), True, "not known yet: agents report after its end"),
+    ],
+)
+def test_where_nothing_was_measured_it_says_so(sns, config, sacct, scheduler, case) -> None:
+    text, has_agents, told = case
+    sacct(text)
+    earlier = {"528": [on_node(ended_s=1795838000.0)]}  # a run before this one
+    scheduler["measured"] = {"has_agents": has_agents, "jobs": earlier}
+    lines = rows_of(sns("seff", "528", "--config", config)[1])
+    assert f"cache ways 6 given on each node {told}" in lines
+    assert f"IPC - {told}" in lines
+
+
+def test_what_a_node_cannot_measure_is_said_of_that_quantity(sns, config, sacct, scheduler) -> None:
+    sacct(TWO_NODES)
+    seen = {"least_ways": 0, "most_ways": 0, "ipc": None, "ipc_alone": None, "ipc_beside": None, "alone_s": 0.0}
+    scheduler["measured"] = {"has_agents": True, "jobs": {"522": [on_node(**seen), on_node("c2", **seen)]}}
+    assert rows_of(sns("seff", "522", "--config", config)[1])[5:8] == [
+        "cache ways - had none of its own",
+        "GB/s - 12.3 on average on a node",
+        "IPC - not measured",
+    ]
+
+
+def test_without_a_scheduler_it_says_that_it_is_not_known(sns, config, sacct) -> None:
+    sacct(PLACED)
+    output = sns("seff", "528", "--config", config)[1]
+    assert "cache ways 6 given on each node not known: no scheduler answers here" in rows_of(output)
+    assert "IPC" not in output
+
+
+def test_another_error_of_the_scheduler_is_shown_in_its_words(sns, config, sacct, scheduler) -> None:
+    sacct(PLACED)
+    scheduler |= {"measured": SnsError("the store: broken"), "smaller-request": None}
+    output = " ".join(sns("seff", "528", "--config", config)[1].split())
+    assert "not known: the store: broken" in output
+
+
+def test_several_jobs_have_columns_of_what_was_measured(sns, config, sacct, scheduler) -> None:
+    sacct(PLACED + TWO_NODES)
+    scheduler["measured"] = {"has_agents": True, "jobs": {"528": [on_node(bandwidth_gbps=None)]}}
+    lines = rows_of(sns("seff", "528", "522", "--config", config)[1])
+    assert lines[0].endswith("USED IPC GB/S")
+    assert lines[1].endswith(" 1.04 -")
+    assert lines[2].endswith(" - -")
+
+
+def test_means_are_weighed_by_time_and_only_nodes_that_were_both_are_compared() -> None:
+    only_beside = on_node("c2", seconds=300.0, ipc=0.44, alone_s=0.0, ipc_alone=None, ipc_beside=0.44)
+    short = on_node("c3", seconds=300.0, ipc=0.44, alone_s=2.0, ipc_alone=9.0)
+    use = over_nodes([on_node(), only_beside, short])
+    assert use["ipc"] == pytest.approx((600 * 1.04 + 600 * 0.44) / 1200)
+    assert (use["ipc_alone"], use["ipc_beside"]) == pytest.approx((1.2, 1.0))
+    unknown = over_nodes([on_node(ipc=None, ipc_alone=None, ipc_beside=None, alone_s=0.0)])
+    assert (unknown["ipc"], unknown["neighbours_cost"]) == (None, None)

@@ -191,3 +191,18 @@ def test_no_headings_of_no_jobs_are_no_lines(sns, config: Path, scheduler) -> No
     for words in (["-h"], ["-h", "-o", "%i"], ["-h", "--why"]):
         assert sns("queue", *words, "--config", config) == (0, "", "")
     assert sns("queue", "-o", "%i", "--config", config)[1] == "JOBID\n"
+
+
+def test_waiting_jobs_are_sorted_and_shown_by_their_estimated_starts() -> None:
+    def starts(low_s: float, limits_s: float | None) -> dict:
+        return {"low_s": low_s, "high_s": low_s, "limits_s": limits_s, "not_before_s": None, "waits_for": ""}
+
+    late, soon = (
+        row(job_id=1, label="1", starts=starts(NOW + 90, NOW + 500)),
+        row(job_id=2, label="2", starts=starts(NOW + 9, None)),
+    )
+
+    assert labels(in_order((late, BOBS, soon), "start")) == ["2", "1", "12"]
+    assert labels(in_order((soon, BOBS, late), "S")) == ["1", "2", "12"]
+    shown = datetime.fromtimestamp(NOW + 500).astimezone().strftime("%Y-%m-%dT%H:%M:%S")
+    assert list(SqueueFormat("%S").lines((late, soon), NOW, heading=False)) == [shown, "N/A"]

@@ -129,3 +129,22 @@ def test_nothing_that_others_wrote_reaches_the_terminal_as_more_than_text() -> N
         assert not [each for each in FORBIDDEN if each in text]
         assert "[bold]loud[/bold]" in text
     assert all(": " in line for line in plain_lines(answer, NOW)), "and none begins a line of its own"
+
+
+def test_restarts_are_told_where_there_were_any():
+    restarts = [{"user": "alice", "restarts": 2, "lost_core_h": 3.04, "proposed": 0, "proposed_core_h": 0.0}]
+    restarts += [{"user": "bob", "restarts": 0, "lost_core_h": 0.0, "proposed": 1, "proposed_core_h": 0.5}]
+    told = [line for line in plain_lines(status(restarts=restarts), NOW) if line.startswith("restarts")]
+    assert told == [
+        "restarts alice: 2 in 24 h, at most 3.0 core-hours lost",
+        "restarts bob: 1 proposed in 24 h, at most 0.5 core-hours",
+    ]
+    both = "2 in 24 h, at most 3.0 core-hours lost; 1 proposed in 24 h, at most 0.5 core-hours"
+    assert both in " ".join(printed(page(status(restarts=restarts), NOW, 200), 200).split())
+
+
+def test_the_record_of_estimates_is_told_where_there_is_one() -> None:
+    told = status(estimates={"starts": 812, "inside": 674})
+    assert "estimates: 83% of last week's 812 starts lay in their range" in list(plain_lines(told, NOW))
+    assert "83% of last week's 812 starts lay in their range" in printed(page(told, NOW, 120))
+    assert not [line for line in plain_lines(status(estimates=None), NOW) if line.startswith("estimates")]

@@ -4,7 +4,8 @@ import pytest
 from rich.console import Console
 from shown import row
 
-from slurm_sns.cli.live.terminal import duration, explanation, plain
+from slurm_sns.cli.live.terminal import explanation, plain
+from slurm_sns.durations import duration
 
 NOW = 100_000.0
 EVIL = "\x1b[31mred\x1b[0m [bold]loud[/bold] [/] \r\n\x07 [link=http://x]x[/link] ünï"

@@ -1,4 +1,4 @@
-"""`sns simulate` with fcfs and easy, as a user runs it."""
+"""`sns simulate` where some jobs overtake others: fcfs, easy, and what Max-Jobs withholds."""
 
 import sys
 
@@ -59,6 +59,17 @@ def test_who_overtakes_whom(options, starts, simulate):
     assert list(simulate(*options)[2].values()) == starts
 
 
+@pytest.mark.parametrize("policy", ["max-jobs", "combined"])
+@pytest.mark.parametrize(
+    ("withhold", "starts"), [("whole-wait", ["0", "100", "110", "110"]), ("until-start", ["0", "100", "2", "3"])]
+)
+def test_max_jobs_withholds_for_the_whole_wait_or_until_the_start(policy, withhold, starts, simulate):
+    _, summary, found = simulate("--policy", policy, "--withhold", withhold, "--interval", "1")
+
+    assert list(found.values()) == starts
+    assert summary["withhold"] == withhold
+
+
 def test_the_summary_says_how_jobs_were_placed_and_what_was_known(simulate):
     summary = simulate("--policy", "easy", "--placement", "cs", "--user-estimates")[1]
 
@@ -82,7 +93,7 @@ def test_a_trace_of_programs_runs_with_each_way_of_placing(policy, placement, si
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--policy", "easy", "--placement", "magic"], "placement is 'magic'; valid: ce, cs, sns, max-jobs, first-fit"),
+        (["--policy", "easy", "--placement", "magic"], "placement is 'magic'; valid: ce, cs, sns, first-fit"),
         (["--policy", "ce", "--user-estimates"], "--user-estimates goes with --policy easy, slurm, not with ce"),
         (["--policy", "fcfs", "--user-estimates"], "--user-estimates goes with --policy easy, slurm, not with fcfs"),
         (["--policy", "easy", "--progress", "contention"], "--progress goes with policies that match, not with easy"),

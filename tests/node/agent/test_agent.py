@@ -132,6 +132,20 @@ class TestMeasuring:
         node.ends(1)
         assert [report.was_alone for report in node.controller.reports] == [False]
 
+    def test_what_a_job_did_alone_and_beside_a_neighbour_is_told_apart_also_after_a_restart(self, node: Node) -> None:
+        node.run(1, 4)
+        node.program(1, self.PROGRAM)
+        node.passes(35)
+        node.restart()
+        node.run(2, 8)
+        node.passes(35)
+        node.ends(1)
+        beside, alone = node.controller.reports[0].points
+        assert (alone.ways, alone.alone_s) == (18, alone.seconds), "all the time with these ways"
+        assert alone.alone_ipc == pytest.approx(alone.ipc)
+        assert (beside.alone_s, beside.alone_ipc) == (0, None)
+        assert beside.ipc == pytest.approx(paper_run(self.PROGRAM).ipc_at(beside.ways), rel=0.05)
+
     @pytest.mark.long
     def test_a_job_of_the_shared_group_is_counted_apart(self, node: Node) -> None:
         node.run(1, 4)

@@ -67,5 +67,5 @@ def test_a_jobs_alternatives_are_those_of_the_chosen_policy(placement, is_exclus
 
 
 def test_another_way_of_placing_is_refused():
-    with pytest.raises(BadInput, match="placement is 'magic'; valid: ce, cs, sns, max-jobs, first-fit"):
+    with pytest.raises(BadInput, match="placement is 'magic'; valid: ce, cs, sns, first-fit"):
         fcfs(BatchParameters("magic"))

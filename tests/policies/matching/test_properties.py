@@ -11,7 +11,7 @@ from oracles.portfolio import plainly
 
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.matching.max_jobs import max_jobs
-from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.matching.parameters import MatchingParameters, ways_to_withhold
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 
 PROJECTS = ("p", "q", "r")
@@ -72,6 +72,7 @@ def parameters():
         portfolio=st.lists(st.sampled_from(list(HEURISTICS)), min_size=1, max_size=4, unique=True).map(tuple),
         queue_depth=st.integers(1, 14),
         reservations=st.integers(0, 4),
+        withhold=st.sampled_from(ways_to_withhold()),
     )
 
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.portfolio import plainly
 
-from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
+from slurm_sns.model import ActiveJob, ActiveState, Alternative, Job, Node, Project, Resources, Snapshot
 from slurm_sns.node_lists import folded
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
-from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.matching.parameters import MatchingParameters, ways_to_withhold
 from slurm_sns.policies.placement.heuristic_names import alternative_orders, tie_rules
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
@@ -69,9 +69,27 @@ def queues(draw, names) -> tuple[Job, ...]:
         allowed=st.sampled_from(sets),
         over_aged=st.integers(0, 15).map(lambda drawn: drawn == 0),
         withholds=st.integers(0, 3).map(lambda drawn: drawn > 0),
+        expected_run_s=st.sampled_from([None, 1, 10, 10, 40, 200]),
     )
     drawn = draw(st.lists(jobs, max_size=40))
     return tuple(Job(id=at, submit_s=at, order=(at // 2,), **fields) for at, fields in enumerate(drawn))
+
+
+@st.composite
+def active(draw, listed: tuple[Node, ...], now_s: int) -> tuple[ActiveJob, ...]:
+    """Jobs on one node or several, of what is not free there; of some nobody knows when they end, some are overdue."""
+    held = {each.name: each.capacity.minus(each.free) for each in listed}
+    used = [name for name, amount in held.items() if any(amount)]
+    jobs = []
+    for at in range(draw(st.integers(0, 12)) if used else 0):
+        names = draw(st.lists(st.sampled_from(used), min_size=1, max_size=3, unique=True))
+        demand = Resources(*map(min, *(held[name] for name in names), held[names[0]]))
+        if draw(st.booleans()):
+            demand = Resources(*(amount // 2 for amount in demand))
+        held |= {name: held[name].minus(demand) for name in names}
+        end_s = draw(st.sampled_from([None, now_s - 5, now_s + 1, now_s + 7, now_s + 10, now_s + 40, now_s + 41]))
+        jobs.append(ActiveJob(1000 + at, ActiveState.RUNNING, tuple(names), demand, 0, expected_end_s=end_s))
+    return tuple(jobs)
 
 
 @st.composite
@@ -80,7 +98,16 @@ def snapshots(draw) -> Snapshot:
     used = st.builds(Resources, st.integers(0, 9), st.integers(0, 9 * GB), *[st.just(0)] * 3)
     projects = {name: Project(draw(st.sampled_from([0.5, 1.0, 3.0])), draw(used)) for name in PROJECTS[:2]}
     now_s = draw(st.integers(0, 50))  # job n was submitted in second n
-    return Snapshot(listed, draw(queues([node.name for node in listed])), projects, now_s=now_s)
+    names = [node.name for node in listed]
+    completing = draw(st.lists(st.sampled_from(names), max_size=3, unique=True).map(tuple))
+    return Snapshot(
+        listed,
+        draw(queues(names)),
+        projects,
+        now_s=now_s,
+        active=draw(active(listed, now_s)),
+        completing=completing,
+    )
 
 
 def parameters():
@@ -88,7 +115,8 @@ def parameters():
         MatchingParameters,
         portfolio=st.lists(st.sampled_from(list(HEURISTICS)), min_size=1, max_size=5, unique=True).map(tuple),
         queue_depth=st.integers(1, 45),
-        reservations=st.sampled_from([0, 1, 1, 3, 45]),
+        reservations=st.sampled_from([0, 1, 1, 2, 3, 45]),
+        withhold=st.sampled_from(ways_to_withhold()),
         default_heuristic=st.none() | st.sampled_from(list(HEURISTICS)),
         ties=st.sampled_from(tie_rules()),
         withhold_up_to_s=st.none() | st.integers(0, 30),
@@ -185,7 +213,7 @@ def test_several_threads_may_ask_one_policy():
 def told(schedule):
     """The contents of a schedule as values that can be compared."""
     matches = [(match.job.id, match.alternative, match.nodes.tolist()) for match in schedule.matches]
-    withheld = [(each.job.id, each.alternative, each.nodes.tolist()) for each in schedule.withheld]
+    withheld = [(each.job.id, each.alternative, each.nodes.tolist(), each.start_s) for each in schedule.withheld]
     left = schedule.record.left(schedule.record.members[schedule.chosen]).tolist()
     return schedule.chosen, dict(schedule.matched), matches, withheld, left
 

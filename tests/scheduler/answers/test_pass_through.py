@@ -31,6 +31,10 @@ def plain(**fields):
         ({"unreadable": "gres: x"}, "its record cannot be read: gres: x"),
         ({"priority": 0, "reason": "JobHeldUser"}, "it is held (JobHeldUser)"),
         ({"priority": 0, "reason": "JobHeldAdmin"}, "it is held (JobHeldAdmin)"),
+        (
+            {"priority": 0, "reason": "BadConstraints"},
+            "Slurm holds it, because it can never start as it is (BadConstraints)",
+        ),
     ],
 )
 def test_what_the_record_shows_is_the_reason(fields, why: str) -> None:

@@ -40,8 +40,9 @@ from slurm_sns.scheduler.answers import profiles as profile_answers
 from slurm_sns.scheduler.answers.requests import Answers
 from slurm_sns.scheduler.answers.view import RecentCycles, Redaction, View
 from slurm_sns.scheduler.observation import JobState
-from slurm_sns.scheduler.ports import Decision
+from slurm_sns.scheduler.ports import Decision, MeasuredRun
 from slurm_sns.task_ids import task_id
+from slurm_sns.wire.values import RunId
 
 ADMIN = 64030
 PARAMETERS = MatchingParameters()
@@ -554,3 +555,41 @@ def test_before_the_first_cycle_nothing_is_said() -> None:
 
 def test_a_job_that_somebody_holds_is_explained_without_a_cycle() -> None:
     assert ask(view(job(1, **HELD)), "explain", ALICE, job_id=1)["cycle"] is None
+
+
+class Measured:
+    """The measurements of these runs."""
+
+    def __init__(self, *runs: MeasuredRun) -> None:
+        self.runs = runs
+
+    def of_jobs(self, job_ids) -> list[MeasuredRun]:
+        return [each for each in self.runs if each.run.job_id in job_ids]
+
+
+def measured_run(job_id: int, user_id: int | None, restarts: int = 0) -> MeasuredRun:
+    return MeasuredRun(RunId(job_id, restarts), "c1", user_id, NOW, 4, 20, 60.0, 1.0, 8.0, 30.0, 1.25)
+
+
+def measured(user: int, job_ids: object) -> dict:
+    recent, runs = RecentCycles(), (measured_run(1, ALICE), measured_run(1, ALICE, 2), measured_run(2, BOB))
+    recent.publish(view())
+    kept = Measured(*runs, measured_run(3, None))
+    told = {"settings": ENFORCE, "asked": set(), "measurements": kept}
+    made = Answers(recent, Recorded(), max_jobs(PARAMETERS), frozenset({0, ADMIN}), **told)
+    return json.loads(json.dumps(made.answer({"command": "measured", "job_ids": job_ids}, user)))
+
+
+def test_owners_see_what_was_measured_of_the_last_runs_of_their_own_jobs() -> None:
+    answer = measured(ALICE, [1, 2, 3, 4])
+    assert not answer["has_agents"]
+    [[node_of_1]] = [answer["jobs"].pop("1")]
+    assert (node_of_1["restarts"], node_of_1["ipc_alone"], node_of_1["ipc_beside"]) == (2, 1.25, 0.75)
+    assert answer["jobs"] == {}, "of others' jobs as little as of one that never was"
+    assert measured(ADMIN, [1, 2, 3]).get("jobs").keys() == {"1", "2", "3"}
+
+
+@pytest.mark.parametrize("job_ids", [None, 7, "7", ["7"], [-1], [True], [2**32], [[7]], list(range(301))])
+def test_what_is_no_list_of_jobs_is_refused(job_ids: object) -> None:
+    with pytest.raises(BadInput, match="valid is a"):
+        measured(ALICE, job_ids)

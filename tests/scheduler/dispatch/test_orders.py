@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.errors import Refused, Unreachable
-from slurm_sns.model import Suspend
-from slurm_sns.scheduler.gate.orders import one_by_one, reached
+from slurm_sns.scheduler.gate.orders import RequeueOrder, one_by_one, reached
 
 FATES = st.lists(st.sampled_from(["done", "refused", "lost"]), max_size=12)
 
@@ -23,7 +22,7 @@ def sending(fates: list[str], sent: list[int]):
         if fates[order.job_id] == "lost":
             raise Unreachable(f"nobody {order.job_id}")
 
-    return one_by_one([Suspend(number) for number in range(len(fates))], carry_out)
+    return one_by_one([RequeueOrder(number) for number in range(len(fates))], carry_out)
 
 
 @given(FATES)

@@ -37,11 +37,12 @@ def placed(noted=None, **fields):
 #: Moments about now, and those that the records below name.
 TIMES = st.sampled_from([0, NOW - 7200, NOW - 60, NOW - 3, NOW, NOW + 1, NOW + 45, NOW + 121, GATE, NOW + 90_000])
 _NODES = st.sampled_from([("c1", "c2"), ("c2", "c1"), ("c3",)])
-_TIMES_NOTED = {"gate_s": st.none() | TIMES, "begin_s": st.none() | TIMES, "restarts": st.integers(0, 2)}
+_NOTED_ANYWHERE = {"gate_s": st.none() | TIMES, "begin_s": st.none() | TIMES, "restarts": st.integers(0, 2)}
+_NOTED_ANYWHERE["own_partitions"] = st.sampled_from([(), ("main",)])
 _PLACED = st.builds(
     Record,
     hints=st.just(HINTS),
-    **_TIMES_NOTED,
+    **_NOTED_ANYWHERE,
     nodes=_NODES,
     placed_s=TIMES,
     tasks_per_node=st.just(2),
@@ -51,7 +52,7 @@ _PLACED = st.builds(
     ways=st.sampled_from([0, 3]),
     bandwidth_gbps=st.sampled_from([0, 12]),
 )
-_NOTED = st.builds(Record, **_TIMES_NOTED) | _PLACED | st.just(Record(free_why="advise"))
+_NOTED = st.builds(Record, **_NOTED_ANYWHERE) | _PLACED | st.just(Record(free_why="advise"))
 _COMMENTS = (
     st.builds(records.written, st.sampled_from(["", "a site's note"]), _NOTED)
     | st.text()
@@ -96,7 +97,7 @@ def _set(job, record, **fields):
 @st.composite
 def gated_jobs(draw):
     """A gated job with any other fields; some are held."""
-    record = replace(draw(st.builds(Record, hints=st.just(HINTS), **_TIMES_NOTED)), gate_s=GATE, restarts=3)
+    record = replace(draw(st.builds(Record, hints=st.just(HINTS), **_NOTED_ANYWHERE)), gate_s=GATE, restarts=3)
     asked = {"is_special": False, "asks_for": (), "pinned_to": (), "ways": 0, "bandwidth_gbps": 0}
     return _set(draw(JOBS), record, begin_s=GATE, has_other_gres=False, **asked)
 

@@ -207,3 +207,41 @@ def test_in_twelve_hours_with_the_guard_on_no_gate_of_ten_thousand_jobs_lapses()
     settled = day.per_second[2 * 3600 :]
     assert max(day.per_second) <= leases.MOST_PER_S
     assert sum(settled) / len(settled) < 1.05 * 10_000 / (lease.length_s - leases.LAPSES_SOON_S)
+
+
+def test_a_gate_stands_at_the_estimated_start_where_that_is_later_than_the_lease():
+    job = gated_until(1, NOW + 60)
+    start_s = NOW + 5 * 3600
+
+    assert leases.next_gate_s(job, NOW, LEASE, lambda _: start_s + 0.5) == start_s
+    by_lease = leases.next_gate_s(job, NOW, LEASE)
+    assert [leases.next_gate_s(job, NOW, LEASE, lambda _, at=at: at) for at in (None, NOW + 60)] == [by_lease] * 2
+
+
+def test_such_a_gate_is_at_most_the_longest_lease_ahead_and_never_too_late_for_a_deadline():
+    job = gated_until(1, NOW + 60)
+    hurried = replace(job, deadline_s=NOW + 4 * 3600, walltime_s=3600)
+
+    assert leases.next_gate_s(job, NOW, LEASE, lambda _: NOW + 90 * 3600) == NOW + leases.MOST_LEASE_S
+    latest_s = NOW + 3 * 3600 - leases.DEADLINE_MARGIN_S
+    assert leases.next_gate_s(hurried, NOW, LEASE, lambda _: NOW + 90 * 3600) == latest_s
+
+
+def test_an_estimate_moves_a_gate_only_when_its_renewal_is_due():
+    jobs = [(gated_until(at, NOW + left_s), Status.GATED) for at, left_s in ((1, 7000), (2, 600))]
+
+    found = leases.renewals(jobs, NOW, LEASE, 1.0, by_limits=lambda _: NOW + 5 * 3600)
+
+    assert [(job.id, gate_s) for job, gate_s in found] == [(2, NOW + 5 * 3600)]
+
+
+def test_the_first_renewal_waits_for_the_estimate_until_half_of_the_first_lease_is_left():
+    new, late = gated_until(1, NOW + LEASE.first_s - 1), gated_until(2, NOW + LEASE.first_s // 2 - 1)
+    jobs = [(new, Status.GATED), (late, Status.GATED)]
+
+    def renewed_with(by_limits):
+        return [job.id for job, _ in leases.renewals(jobs, NOW, LEASE, 1.0, by_limits=by_limits)]
+
+    assert renewed_with(lambda _: None) == [2]
+    assert renewed_with(lambda _: NOW + 60) == [2, 1]
+    assert renewed_with(leases.no_estimates) == [2, 1], "where nothing is estimated"

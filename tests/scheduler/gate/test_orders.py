@@ -222,6 +222,29 @@ def test_a_text_of_its_owners_that_looks_like_a_grant_stays_on_a_job_that_is_not
     assert orders.place(job, Placement(("c1",)), NOW, has_boost=True).extra is None
 
 
+def test_a_job_is_given_partitions_after_its_own_which_its_record_keeps_whatever_follows():
+    job = gated(partitions=("main",), admin_comment="note;sns:2 program=mg g=1764063600 b=1764060900 r=2", restarts=2)
+    order = orders.widen(job, ("old", "older"))
+    noted = "note;sns:2 program=mg g=1764063600 b=1764060900 r=2 p=main"
+    assert order == GateOrder(7, OrderKind.WIDEN, noted, partitions=("main", "old", "older"))
+    job = applied(job, order)
+    assert seen(job) is Status.GATED
+    for follow in (
+        lambda job: orders.renew(job, _LATER, NOW),
+        lambda job: orders.place(job, Placement(("c1",)), NOW, has_boost=True),
+        lambda job: orders.regate(job, _LATER, NOW),
+        lambda job: orders.free(job, "stop", NOW),
+    ):
+        job = applied(job, follow(job))
+        assert job.record.own_partitions == ("main",)
+        assert job.partitions == ("main", "old", "older")
+
+
+def test_no_job_is_given_partitions_that_is_slurms_or_placed_or_not_ours():
+    for job in (job_with(Record(free_why="advise")), placed(), job_with()):
+        assert orders.widen(job, ("old",)) is None
+
+
 def test_a_held_job_is_freed_and_nothing_of_its_hold_is_touched():
     job = placed(priority=0, reason="JobHeldUser")
     assert applied(job, orders.free(job, "stop", NOW)).priority == 0

@@ -7,7 +7,7 @@ from emulated import CORES, GBPS, MEMORY_MB, RULES, SNS, WAYS, Cluster, cluster
 from fake_slurm import Crash
 from live import ENFORCE
 
-from slurm_sns.model import Resources, Resume, Suspend
+from slurm_sns.model import Resources
 from slurm_sns.policies.base import NodeType, Request
 from slurm_sns.policies.profile import Program, Provenance, Provenances, Run
 from slurm_sns.policies.spread_n_share.classify import ProgramClass, classify
@@ -312,9 +312,9 @@ def test_a_job_beside_another_one_gives_no_run_time(site) -> None:
 def test_a_suspended_run_gives_no_run_time(site) -> None:
     number = site.slurm.run_program("mg")
     site.cycle(5.0)
-    site.slurm.suspend(Suspend(number))
+    site.slurm.suspend(number)
     site.cycle()
-    site.slurm.resume(Resume(number))
+    site.slurm.resume(number)
     site.until_done(number)
     assert site.known("mg").current == {}
 

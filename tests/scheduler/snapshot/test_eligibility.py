@@ -170,3 +170,32 @@ def test_a_job_on_several_nodes_needs_nodes_that_are_connected(topology: Topolog
             eligibility.of(wide)
     else:
         assert eligibility.of(wide)[0].alternatives[0].nodes == nodes
+
+
+def nodes_used(job, *taken: str, **more):
+    """The nodes that a job in the partitions main and small may use now, when these nodes are taken."""
+    there = [
+        node(
+            name,
+            8,
+            partitions=frozenset({"small" if name[0] == "s" else "main"}),
+            taken=(8, 0) if name in taken else (0, 0),
+        )
+        for name in ("c1", "c2", "c3", "s1", "s2")
+    ]
+    return set(
+        Eligibility(look(nodes=there, **more), NOW, NEVER_SPREAD).of(replace(job, partitions=("main", "small")))[1]
+    )
+
+
+def test_a_job_of_several_nodes_gets_the_first_of_its_partitions_with_room_for_it_now() -> None:
+    two = job(1, tasks=16, cpus=16, nodes_min=2, nodes_max=2)
+    main, small = {"c1", "c2", "c3"}, {"s1", "s2"}
+    assert nodes_used(two) == nodes_used(two, "c3") == main
+    assert nodes_used(two, "c2", "c3") == small
+    assert nodes_used(two, "c2", "c3", "s1") == main
+    reserved = (ObservedReservation("r", frozenset({"s1"}), NOW, NOW + 60),)
+    assert nodes_used(two, "c2", "c3", reservations=reserved) == main
+    alone = job(1, "exclusive", tasks=2, cpus=2, nodes_min=2, nodes_max=2)
+    assert nodes_used(alone, "c2", "c3") == small
+    assert nodes_used(job(1), "c2", "c3") == main | small

@@ -91,6 +91,52 @@ def test_a_qos_can_free_its_jobs_of_a_limit(flag: str, limits) -> None:
     assert planned(seen(two, replace(MAIN, **limits), qos_freedoms=(("other", frozenset({flag})),))) == []
 
 
+# --- never, or later
+
+
+@pytest.mark.parametrize(
+    ("changes", "main", "is_never"),
+    [
+        ({"walltime_s": 3660}, {"walltime_s": 3600}, True),
+        ({"walltime_s": 3660, "time_min_s": 60}, {"walltime_s": 3600}, False),
+        ({"walltime_s": None}, {"walltime_s": 3600}, False),
+        ({"walltime_s": 3660}, {"walltime_s": 3600, "state": "DOWN"}, False),
+        ({"tasks": 8, "nodes_min": 8, "nodes_max": 8, "partitions": ("main",)}, {}, True),
+        ({"tasks": 2, "nodes_min": 2, "nodes_max": 2}, {"nodes_max": 1}, True),
+        ({"tasks": 2, "nodes_max": None}, {"nodes_min": 2}, False),
+        ({"memory_per_cpu_mb": 200_000}, {}, True),
+        ({"memory_per_cpu_mb": None, "memory_per_node_mb": 200_000}, {}, True),
+        ({"memory_per_cpu_mb": 200_000, "partitions": ("main", "small")}, {}, True),
+        ({"memory_per_cpu_mb": 200_000, "partitions": ("main", "plain")}, {}, False),
+        ({"tasks": 60, "nodes_max": None}, {}, True),
+        ({"tasks": 1, "cpus": 60}, {}, True),
+        ({"tasks": 1}, {"state": "DOWN"}, False),
+    ],
+)
+def test_a_job_never_starts_only_if_nothing_but_a_change_of_the_job_or_the_partition_helps(
+    changes, main, is_never: bool
+) -> None:
+    told = seen(job(1, **changes), replace(MAIN, **main), SMALL)
+    assert (1 in told.never) == is_never
+    assert not is_never or told.never[1] == told.blocked[1]
+
+
+def test_a_job_that_slurm_alone_could_split_in_uneven_parts_is_left_to_it_and_may_start() -> None:
+    uneven = (node("c1", 28), node("c2", 4))
+    told = situation(look(tasks(1, 32), nodes=uneven, partitions=(MAIN,)))
+    assert told.blocked[1].startswith("32 tasks of 1 CPUs fit on no nodes")
+    assert not told.never
+    assert situation(look(tasks(1, 33), nodes=uneven, partitions=(MAIN,))).never
+
+
+def test_slurm_may_give_larger_nodes_the_feature_that_a_job_asks_for_so_it_may_start() -> None:
+    nodes = (node("c1", features=frozenset({"big"})), node("c2", memory_mb=256_000))
+    asks = job(1, memory_per_cpu_mb=200_000, constraint="big")
+    told = situation(look(asks, nodes=nodes, partitions=(MAIN,)))
+    assert told.blocked[1].startswith("1 tasks of 1 CPUs fit on no nodes")
+    assert not told.never
+
+
 # --- nodes of different memory
 
 

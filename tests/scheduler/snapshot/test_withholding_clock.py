@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 from fake_slurm import FakeSlurm, Site
-from live import ALICE, BOB, ENFORCE, NOW
+from live import ALICE, BOB, ENFORCE, NOW, job, look, node, running, situation
 
 from slurm_sns.model import Alternative, Plan, Report, Resources, Start
+from slurm_sns.policies.matching.max_jobs import max_jobs
+from slurm_sns.policies.matching.parameters import UNTIL_START, MatchingParameters
 from slurm_sns.scheduler.snapshot.situation import NOTHING_WITHHELD, WithholdingClock
 
 USERS = {1: ALICE, 2: ALICE, 3: BOB}
@@ -58,6 +60,18 @@ def test_without_a_limit_nothing_is_counted() -> None:
     known = NOTHING_WITHHELD.after(Plan(report=Report(withheld_for=(1,))), USERS, NOW, None)
     assert known == NOTHING_WITHHELD
     assert WithholdingClock({ALICE: NOW}).pause_s(ALICE, NOW + 1000, None) == 0
+
+
+@pytest.mark.parametrize(("end_s", "counted"), [(int(NOW) + 900, {}), (0, {ALICE: NOW})], ids=["known", "unknown"])
+def test_a_place_from_a_jobs_start_on_is_not_counted_and_where_no_start_is_known_the_other_rule_is(
+    end_s: int, counted: dict[int, float]
+) -> None:
+    busy = running(8, "c1", end_s=end_s, walltime_s=1000, occupies=Resources(28, 28_000), user_id=BOB)
+    both = job(1, tasks=56, cpus=56, nodes_min=2, nodes_max=2)
+    seen = situation(look(busy, both, nodes=[node("c1", taken=(28, 28_000)), node("c2")]))
+    plan = max_jobs(MatchingParameters(withhold=UNTIL_START)).plan(seen.snapshot)
+    assert plan.waiting[1].startswith("finds no place yet")
+    assert NOTHING_WITHHELD.after(plan, USERS, NOW, LIMIT_S).since_s == counted
 
 
 def with_a_wide_job(limit_s: float | None) -> Site:

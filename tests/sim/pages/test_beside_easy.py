@@ -6,7 +6,17 @@ import pytest
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.trace import Trace, TraceJob, of_values
-from sns_reproductions.beside_easy.run import EXACT, LIMITS, OURS, POLICIES, PROMISE, ReplayedWaits, replayed, waits_of
+from sns_reproductions.beside_easy.run import (
+    EXACT,
+    LIMITS,
+    OURS,
+    POLICIES,
+    LogAtLoad,
+    ReplayedWaits,
+    replayed,
+    waits_of,
+)
+from sns_reproductions.kept_promise import run as kept_promise
 
 
 def workload(*, limit_s: int | None = None):
@@ -52,16 +62,20 @@ def test_a_percentile_counts_each_job_as_often_as_its_block_is_drawn():
 
 def test_every_policy_starts_every_job_and_those_by_limits_need_limits():
     nodes, jobs = workload(limit_s=60)
-    assert set(replayed(nodes, jobs, 86_400, books_all=True)) == set(POLICIES)
+    assert set(replayed(nodes, jobs, 86_400, bookings=100)) == set(POLICIES)
+    assert set(POLICIES) - set(replayed(nodes, jobs, 86_400, bookings=0)) == {
+        "conservative, limits",
+        "conservative, exact",
+    }
     nodes, jobs = workload()
-    without = replayed(nodes, jobs.only(slice(None)), 86_400)
+    without = replayed(nodes, jobs.only(slice(None)), 86_400, bookings=100)
     assert {len(each.wait_s) for each in without.values()} == {5}
 
 
 def test_a_promise_is_kept_where_withholding_ends():
     """The wide job starts when the first one ends; the long small job would delay it by 300 s."""
     nodes, jobs = workload(limit_s=0)
-    for name in (EXACT, LIMITS, PROMISE):
+    for name in (EXACT, LIMITS):
         run = POLICIES[name].run(nodes, jobs)
         assert run.start_s[1] == 120, name  # the first cycle after 100 s
 
@@ -71,3 +85,28 @@ def test_the_widest_jobs_are_those_above_nine_tenths_of_all():
     found = waits_of(POLICIES[OURS].run(nodes, jobs), nodes, 86_400)
     assert found.is_wide.tolist() == [False, True, False, False, False]
     assert found.figures()["wide_wait_s"] == found.wait_s[1]
+
+
+# --- the page of a kept promise, on the same workloads
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A log of five jobs: a wide one behind one on a node, then small ones, all with limits."""
+    nodes, jobs = workload(limit_s=60)
+    monkeypatch.setattr(kept_promise, "workload_of", lambda _piece: LogAtLoad(nodes, jobs, 0.5, 1))
+
+
+@pytest.mark.usefixtures("small")
+def test_every_policy_is_compared_with_easy_and_nothing_waits_less_than_no_time():
+    found = kept_promise.log_at_load(("made", 0, 0))
+    assert set(found["figures"]) == set(kept_promise.COMPARED)
+    assert set(found["above"]) == set(kept_promise.COMPARED) - {LIMITS}
+    assert found["figures"][kept_promise.PROMISE]["wide_wait_s"] <= found["figures"][OURS]["wide_wait_s"]
+
+
+@pytest.mark.usefixtures("small")
+def test_moved_submits_are_paired_by_seed():
+    one, same, other = (kept_promise.moved_at_load(("made", 0, 0, seed)) for seed in (1, 1, 2))
+    assert one == same
+    assert set(one) == set(other) == {kept_promise.PROMISE, kept_promise.BEST_FIT}

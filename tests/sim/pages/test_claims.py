@@ -172,8 +172,12 @@ def test_an_entry_that_names_what_is_not_there_is_one_line_with_the_file_and_the
     assert "\n" not in str(caught.value)
 
 
+#: Pages that replay logs as they are: there is nothing to repeat with another seed.
+DRAWS_NOTHING = {"estimates"}
+
+
 @pytest.mark.parametrize("folder", FOLDERS.values(), ids=lambda folder: folder.name)
 def test_the_file_of_every_page_can_be_read(folder):
-    assert PageClaims.of(folder).content.seeds > 1
+    assert (PageClaims.of(folder).content.seeds > 1) is (folder.name not in DRAWS_NOTHING)
     assert (folder / "run.py").is_file()
     assert (folder / "page.md.j2").is_file()

@@ -23,12 +23,13 @@ from sns_reproductions import idcp
 from sns_reproductions.idcp import TAILS, VARIANTS, compared, quantities, table
 from sns_reproductions.idcp_activities import run as activities
 from sns_reproductions.idcp_beyond import run as beyond
+from sns_reproductions.idcp_live import run as live
 from sns_reproductions.idcp_suspension import run as suspension
 from sns_reproductions.idcp_tables import run as tables
 
 SEEDS = 3
-TABLES, TAILS_PAGE, SUSPENSION, BEYOND = (
-    PageClaims.of(FOLDERS[f"idcp-{name}"]) for name in ("tables", "tails", "suspension", "beyond")
+TABLES, TAILS_PAGE, SUSPENSION, BEYOND, LIVE = (
+    PageClaims.of(FOLDERS[f"idcp-{name}"]) for name in ("tables", "tails", "suspension", "beyond", "live")
 )
 PRINTED = TABLES.content.data["printed"]
 
@@ -156,7 +157,8 @@ def test_each_variant_differs_from_its_baseline_in_nothing_that_concerns_a_repla
         assert baseline.baseline == variant.baseline
         assert baseline.parameters.restart == OFF
         assert (variant.parameters.restart == OFF) == (name == variant.baseline)
-        assert (baseline.halved, baseline.workload) == (variant.halved, variant.workload)
+        for each in ("halved", "workload", "is_fair", "is_common"):
+            assert getattr(baseline, each) == getattr(variant, each)
         for each in concerned:
             assert getattr(baseline.parameters, each) == getattr(variant.parameters, each)
     assert VARIANTS["all"].parameters == replace(VARIANTS["suspended"].parameters, averages="all")
@@ -187,6 +189,13 @@ def test_a_replay_without_restarts_is_its_own_pair_and_one_with_them_has_the_sam
     assert without["period"]["restarts_total"] == 0 < restarted["period"]["restarts_total"]
     assert without["work_core_s"] == restarted["work_core_s"]
     assert all(len(without["tails"][key]) == len(idcp.TAIL_SHARES) for key in TAILS.values())
+
+
+def test_in_one_pool_for_all_the_same_jobs_complete_earlier():
+    bound, common = (idcp.run((0.02, 1, name)) for name in ("off", "off-common"))
+    assert [found["work_core_s"] for found in (bound, common)] == [bound["work_core_s"]] * 2
+    assert common["submitted_s"]["all"] < bound["submitted_s"]["all"]
+    assert common["period"]["suspensions_total"] < bound["period"]["suspensions_total"]
 
 
 def test_a_mean_over_nothing_is_no_number():
@@ -299,6 +308,7 @@ def test_a_pool_serves_queued_jobs_of_equal_priority_by_their_turns():
 def small(monkeypatch):
     """A very small site, and a short year."""
     monkeypatch.setattr(idcp, "QUICK_SCALE", 0.02)
+    monkeypatch.setattr(live, "QUICK_SCALE", 0.02)
     monkeypatch.setattr(suspension, "QUICK_SCALE", 0.01)
     monkeypatch.setattr(suspension, "QUICK_DAYS", 20)
 
@@ -406,3 +416,12 @@ def test_the_page_beyond_the_paper_judges_and_shows_every_change(tmp_path):
     assert len(claims) == 2 * 2 * len(BEYOND.content.data["changed"])
     text = (tmp_path / "README.md").read_text()
     assert all(f"| {told} | suspended |" in text for told in BEYOND.content.data["changed"].values())
+
+
+@pytest.mark.usefixtures("small")
+def test_the_page_of_live_limits_judges_each_rule_in_both_readings(tmp_path):
+    claims, _ = reproduce("idcp-live", options(tmp_path, tmp_path / "kept"))
+    data = LIVE.content.data
+    assert len(claims) == 2 * (4 * len(data["rules"]) + len(data["over"]))
+    rows = [line for line in (tmp_path / "README.md").read_text().splitlines() if "restarts |" in line]
+    assert [sum(line.startswith(f"| {told} |") for line in rows) for told in data["sites"].values()] == [1] * 3

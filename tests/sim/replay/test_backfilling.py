@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.batch.easy import EasyBackfilling
 from oracles.batch.fcfs import FirstComeFirstServed
-from oracles.batch.policies import MostStarts
 from oracles.portfolio import PlainPortfolio
 
 from slurm_sns.model import Alternative, Job, Node, Resources
@@ -98,72 +97,34 @@ def rows(cycles) -> list[list[int]]:
     cases(),
     st.tuples(
         st.sampled_from([FCFS, EASY, EASY_EXTRA_NODES]),
-        st.lists(st.sampled_from(HEURISTICS), min_size=1, max_size=3, unique=True).map(tuple),
+        st.sampled_from(HEURISTICS),
         st.sampled_from([2, 100]),
         st.sampled_from([1, 7]),
         st.sampled_from([{}, {"p": 3.0}]),
     ),
 )
 def test_jobs_start_as_by_the_policies_that_make_plans(case, how):
-    (nodes, trace), (algorithm, members, depth, interval_s, shares) = case, how
+    (nodes, trace), (algorithm, heuristic, depth, interval_s, shares) = case, how
     if trace.jobs:
-        both = as_by_plans(nodes, trace, algorithm, members, depth=depth, interval_s=interval_s, shares=shares)
+        both = as_by_plans(nodes, trace, algorithm, heuristic, depth=depth, interval_s=interval_s, shares=shares)
         assert both[0] == both[1]
 
 
-def as_by_plans(nodes, trace, algorithm, members, *, depth=100, interval_s=1, shares=None):
+def as_by_plans(nodes, trace, algorithm, heuristic, *, depth=100, interval_s=1, shares=None):
     """What the compiled passes do with the trace, and what the plain policies do."""
-    rules = Rules(members, queue_depth=depth, reservations=0, weighs=True)
-    places = [PlainPortfolio(replace(rules, portfolio=(member,))) for member in members]
+    rules = Rules((heuristic,), queue_depth=depth, reservations=0, weighs=True)
+    place = PlainPortfolio(rules)
     if algorithm == FCFS:
-        policies = [FirstComeFirstServed(place, BatchParameters(queue_depth=depth)) for place in places]
+        policy = FirstComeFirstServed(place, BatchParameters(queue_depth=depth))
     else:
         parameters = EasyParameters(queue_depth=depth, extra_nodes_only=algorithm == EASY_EXTRA_NODES)
-        policies = [EasyBackfilling(place, parameters) for place in places]
-    policy = MostStarts(policies)
+        policy = EasyBackfilling(place, parameters)
 
     done = replay_in_order(nodes, of_values(trace), rules, algorithm, interval_s=interval_s, shares=shares)
 
     plain = PlannedSimulation(nodes, trace, policy, interval_s=interval_s, shares=shares or {}).run()
     plain_run = plain.as_run(of_values(trace))
     return (what(done), rows(done.cycles)), (what(plain_run), rows(plain_run.cycles))
-
-
-def site(*cores: int) -> NodeArrays:
-    """Nodes a, b, ... of so many cores."""
-    sizes = [Resources(each, 8192) for each in cores]
-    return NodeArrays.of([Node(name, size, size) for name, size in zip(NAMES, sizes, strict=False)])
-
-
-def jobs_of(*listed) -> Trace:
-    """Jobs of submit, run, and the alternatives as (nodes, cores); `allowed` nodes may come last."""
-    found = []
-    for at, (submit_s, run_s, ways, *allowed) in enumerate(listed):
-        several = tuple(Alternative(nodes, Resources(cores, 1024)) for nodes, cores in ways)
-        names = frozenset(*allowed) if allowed else None
-        found.append(TraceJob(Job(at, submit_s, several, (submit_s,), allowed=names, expected_run_s=run_s), run_s))
-    return Trace(tuple(found), {})
-
-
-@pytest.mark.parametrize("algorithm", [FCFS, EASY])
-def test_several_members_go_on_after_more_jobs_than_there_are_cores(algorithm):
-    trace = jobs_of(*((at, 3, [(1, 2)]) for at in range(9)))
-    compiled, plain = as_by_plans(site(2), trace, algorithm, ("first-fit", "best-fit-cores"))
-    assert compiled == plain
-
-
-def test_a_job_may_have_one_node_by_one_member_and_several_by_another():
-    trace = jobs_of((0, 50, [(1, 4)]), (0, 50, [(1, 4)]), (0, 50, [(1, 12), (2, 4)]), (0, 50, [(1, 4)]))
-    compiled, plain = as_by_plans(site(8, 12), trace, EASY, ("first-fit", "worse-fit-cores"))
-    assert compiled == plain
-
-
-@pytest.mark.parametrize("members", [("best-fit-cores", "first-fit"), ("first-fit", "best-fit-cores")])
-def test_a_member_that_starts_nothing_beside_the_head_job_is_not_the_last_word(members):
-    trace = jobs_of((0, 100, [(2, 8)], "de"), (1, 100, [(3, 8)]), (1, 300, [(2, 4)]))
-    compiled, plain = as_by_plans(site(8, 8, 4, 8, 8), trace, EASY, members)
-    assert compiled == plain
-    assert compiled[0][2][0] == 1
 
 
 @pytest.mark.long
@@ -186,6 +147,7 @@ def test_a_member_that_starts_nothing_beside_the_head_job_is_not_the_last_word(m
             own_scorer=st.just(IDLEST),
             order=st.sampled_from(alternative_orders()),
             withhold_up_to_s=st.sampled_from([None, 0, 30, 90]),
+            until_start=st.booleans(),
         ),
     ),
 )

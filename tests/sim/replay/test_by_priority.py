@@ -16,6 +16,7 @@ from slurm_sns.sim.trace import TraceArrays
 KINDS = [(1, 1, 1024, ""), (1, 3, 2048, ""), (2, 2, 1024, ""), (1, 4, 8192, "")]
 SITE = NodeArrays.of([Node(name, Resources(4, 8192), Resources(4, 8192), 1, ()) for name in ("a", "b")])
 RULES = rules_of(MatchingParameters(withhold_up_to_s=30))
+WAYS_TO_WITHHOLD = st.sampled_from([RULES, replace(RULES, until_start=True, withhold_up_to_s=None)])
 
 
 def trace(jobs, priority=()) -> TraceArrays:
@@ -40,22 +41,22 @@ def jobs(submit_s: int):
 
 
 @settings(max_examples=50, deadline=None)
-@given(jobs(200), st.integers(1, 30))
-def test_without_priorities_jobs_are_taken_by_their_submits(listed, interval_s):
+@given(jobs(200), st.integers(1, 30), WAYS_TO_WITHHOLD)
+def test_without_priorities_jobs_are_taken_by_their_submits(listed, interval_s, rules):
     of = trace(sorted(listed))
-    found = replay_by_priority(SITE, of, RULES, interval_s=interval_s)
-    assert found.start.tolist() == replay(SITE, of, RULES, interval_s=interval_s).start.tolist()
+    found = replay_by_priority(SITE, of, rules, interval_s=interval_s)
+    assert found.start.tolist() == replay(SITE, of, rules, interval_s=interval_s).start.tolist()
 
 
 @settings(max_examples=50, deadline=None)
-@given(jobs(0), st.data())
-def test_jobs_of_one_moment_are_taken_by_priority(listed, data):
+@given(jobs(0), st.data(), WAYS_TO_WITHHOLD)
+def test_jobs_of_one_moment_are_taken_by_priority(listed, data, rules):
     priority = data.draw(st.lists(st.integers(0, 5), min_size=len(listed), max_size=len(listed)))
     of = trace(listed, priority)
     order = np.argsort(-of.priority, kind="stable")
-    found = replay_by_priority(SITE, of, RULES, interval_s=1)
+    found = replay_by_priority(SITE, of, rules, interval_s=1)
     sorted_jobs = replace(of.only(order), priority=np.zeros(0, np.int64))
-    assert found.start[order].tolist() == replay(SITE, sorted_jobs, RULES, interval_s=1).start.tolist()
+    assert found.start[order].tolist() == replay(SITE, sorted_jobs, rules, interval_s=1).start.tolist()
 
 
 def test_a_job_of_higher_priority_that_comes_later_goes_first():

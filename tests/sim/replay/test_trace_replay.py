@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from oracles.portfolio import plainly
 
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs, rules_of
-from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.matching.parameters import UNTIL_START, MatchingParameters, ways_to_withhold
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 from slurm_sns.sim.engine.matching import Simulation
@@ -108,6 +109,7 @@ def runs(draw):
         st.integers(1, 8),
         st.sampled_from(["p", "q", "r"][: draw(st.integers(1, 3))]),
         st.sampled_from(["", "", "", *HEURISTICS]),
+        st.sampled_from([0, 1, 60, 400, 400]),
     )
     rows = draw(st.lists(job, min_size=1, max_size=40))
     columns = [np.array(column, dtype=np.float64) for column in list(zip(*rows, strict=True))[:5]]
@@ -121,9 +123,11 @@ def runs(draw):
         memory_mb=columns[4] * 1024,
         project=[row[5] for row in rows],
         heuristic=[row[6] for row in rows],
+        limit_s=np.array([row[7] for row in rows], dtype=np.float64),
     )
     portfolio = draw(st.lists(st.sampled_from(list(HEURISTICS)), min_size=1, max_size=4, unique=True).map(tuple))
-    chosen = MatchingParameters(portfolio, draw(st.integers(1, 20)), draw(st.integers(0, 3)))
+    withhold = draw(st.sampled_from(ways_to_withhold()))
+    chosen = MatchingParameters(portfolio, draw(st.integers(1, 20)), draw(st.integers(0, 3)), withhold)
     return builder.records("drawn"), chosen, draw(st.sampled_from([1, 7, 30]))
 
 
@@ -148,6 +152,46 @@ def test_replay_and_engine_give_the_same_bytes_and_metrics(run, shares, age_limi
     for name in ("jobs.csv", "cycles.csv"):
         assert list(fast[name]) == list(slow[name])
     assert measure(done, SMALL) == measure(plain_run, SMALL)
+
+
+class Watched:
+    """The policy, with the promise to the first job without a place in each cycle."""
+
+    asks_for_ends = True
+
+    def __init__(self, policy) -> None:
+        self._policy = policy
+        self.promised: list[tuple[int, float]] = []
+
+    def schedule(self, node_arrays, free, queue, coming):
+        assert (free >= 0).all()  # no node is over its capacity
+        schedule = self._policy.schedule(node_arrays, free, queue, coming)
+        self.promised += [(each.job.id, each.start_s) for each in schedule.withheld[:1]]
+        return schedule
+
+
+@settings(max_examples=60, deadline=None)
+@given(runs())
+def test_a_promised_start_never_moves_later_where_limits_hold_and_the_job_starts_then(run):
+    """Jobs are of one project: none comes before one that waits already."""
+    records, chosen, interval_s = run
+    chosen = replace(chosen, reservations=1, withhold=UNTIL_START)
+    records = replace(
+        records,
+        limit=np.maximum(np.maximum(records.limit, records.run), 1),
+        project=np.zeros(len(records), np.int32),
+        projects=("",),
+    )
+    watched = Watched(max_jobs(chosen))
+    Simulation(SMALL, records.values(), watched, queue_depth=chosen.queue_depth, interval_s=interval_s).run()
+    done = replay(SMALL, records, rules_of(chosen), interval_s=interval_s)
+
+    latest_s = {}
+    for job, start_s in watched.promised:
+        assert start_s <= latest_s.get(job, start_s)
+        latest_s[job] = start_s
+    started_s = dict(zip(records.identity.tolist(), done.start_s.tolist(), strict=True))
+    assert all(started_s[job] <= -(-start_s // interval_s) * interval_s for job, start_s in latest_s.items())
 
 
 def test_a_replay_that_takes_many_parts_is_the_same(monkeypatch):

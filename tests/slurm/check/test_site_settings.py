@@ -151,6 +151,8 @@ def test_the_sites_rules_are_read_of_the_running_slurm(pyslurm, mocker) -> None:
     assert (seen.memory_per_cpu_mb, seen.memory_of(["main"])) == (None, 2800)
     assert (seen.has_boost, seen.options["SlurmctldParameters"]) == (True, ("idle_on_node_suspend", "x=1"))
     assert seen.preemption == PreemptionRules("preempt/qos", "REQUEUE")
+    assert (seen.min_job_age_s, seen.requeues_jobs) == (300, True)
+    assert reading.requeue_s(10, {"bf_continue": True, "requeue_delay": 5}) == 15
 
 
 def recorded_config(**fields) -> SimpleNamespace:
@@ -161,6 +163,7 @@ def recorded_config(**fields) -> SimpleNamespace:
     empty = dict.fromkeys((*lists, *others, "priority_site_factor_plugin"))
     told = {"priority_type": "priority/multifactor", "slurmctld_parameters": {"idle_on_node_suspend": True, "x": 1}}
     told |= {"version": "26.05.5", "slurm_user_name": "slurm", "preempt_type": "preempt/qos", "preempt_mode": "REQUEUE"}
+    told |= {"min_job_age": 300, "job_requeue": 1}
     return SimpleNamespace(**{**empty, **told, **fields})
 
 
@@ -252,3 +255,22 @@ def test_of_a_real_sites_configuration_its_admins_are_told_one_thing(tmp_path: P
     with_ways = config.model_copy(update={"nodes": (config.nodes[0].model_copy(update={"llc_ways": 11}),)})
     (_, cores) = told(with_ways, hpc)
     assert cores.found == "SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK", "where jobs share caches"
+
+
+def with_restarts(tmp_path: Path):
+    path = tmp_path / "restarts.yaml"
+    path.write_text((tmp_path / "sns.yaml").read_text() + "rescheduling: {restart: propose}\n")
+    return configuration.load(path)
+
+
+SUSPENDS = PreemptionRules("preempt/partition_prio", "GANG,SUSPEND")
+
+
+def test_restarts_need_preemption_that_suspends_jobs_that_slurm_may_requeue_and_still_shows(config, tmp_path) -> None:
+    asked = with_restarts(tmp_path)
+    well = {"preemption": SUSPENDS}
+    assert told(asked, site(BATCH, **well)) == []
+    assert [each.found for each in told(asked, site(BATCH, **{**well, "min_job_age_s": 2}))] == ["MinJobAge=2"]
+    assert [each.found for each in told(asked, site(BATCH, **{**well, "requeues_jobs": False}))] == ["JobRequeue=0"]
+    assert [each.found for each in told(asked, site(BATCH))] == ["OFF"]
+    assert told(config, site(BATCH, requeues_jobs=False)) == [], "they are off"

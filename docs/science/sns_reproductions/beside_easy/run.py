@@ -7,7 +7,7 @@ differences over the log's weeks; of a pool also a seed.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,9 @@ WITHHOLD_S = 1800
 #: The loads of the scarcer resource in percent of its capacity; OWN: the arrivals as they are.
 OWN = 0
 LOADS, QUICK_LOADS = (OWN, 70, 80, 90, 100, 110), (OWN, 90)
-#: With 9,408 nodes and a queue that grows, a replay of EASY takes most of an hour.
-TOO_LONG = {("Trinity", 110)}
+#: Conservative backfilling books places for so many jobs where the queue of a log grows, and in the pools; on Trinity's
+#: 9,408 nodes also these take hours: none.
+FEW_BOOKINGS, GROWING, TOO_LONG = 100, 100, "Trinity"
 #: At a load that is not their own the logs' first jobs take part, so many; quick: at their own load, too.
 MOST_JOBS, QUICK_JOBS, QUICK_BLOCKS = 20_000, 2_000, 8
 POOL_SCALE, POOL_DAYS, QUICK_DAYS = 0.05, 4.0, 0.5
@@ -48,13 +49,13 @@ WIDE = 0.9
 DRAWS, SEED = 1000, 1
 
 LIMITS, EXACT, OURS, UNMATCHED = "EASY, limits", "EASY, exact", "Max-Jobs, 1800 s", "first-fit, 1800 s"
-PROMISE = "Max-Jobs, promise, limits"
-#: All policies look at so many jobs.
-DEPTH = MatchingParameters().queue_depth
-SLURM = SlurmParameters(bf_max_job_test=DEPTH)
+NO_END = "Max-Jobs, no end"
+#: Slurm and conservative backfilling book places for so many jobs at most; all policies look at more.
+BOOKINGS = 1000
+SLURM = SlurmParameters(bf_max_job_test=BOOKINGS)
 CONSERVATIVE = SlurmParameters(
     bf_interval_s=INTERVAL_S,
-    bf_max_job_test=DEPTH,
+    bf_max_job_test=BOOKINGS,
     bf_window_s=31_536_000,
     bf_resolution_s=1,
     batch_sched_delay_s=0,
@@ -64,8 +65,8 @@ Run = Callable[[NodeArrays, TraceArrays], TraceRun]
 Floats = NDArray[np.float64]
 
 
-def _matching(portfolio: tuple[str, ...], withhold_up_to_s: int | None) -> Run:
-    rules = rules_of(MatchingParameters(portfolio=portfolio, withhold_up_to_s=withhold_up_to_s))
+def _matching(portfolio: tuple[str, ...], **withholding: Any) -> Run:
+    rules = rules_of(MatchingParameters(portfolio=portfolio, **withholding))
     return lambda pool, jobs: replay(pool, jobs, rules, interval_s=INTERVAL_S)
 
 
@@ -82,7 +83,7 @@ def _slurm(parameters: SlurmParameters) -> Run:
 class ComparedPolicy:
     """A policy; `by_limits`: it plans by the owners' limits, otherwise by true run times or by none.
 
-    One that books a place for each waiting job runs at the logs' own loads only: in a growing queue that takes hours.
+    One that `books_all` books a place for each waiting job that it looks at.
     """
 
     run: Run
@@ -95,13 +96,11 @@ POLICIES = {
     EXACT: ComparedPolicy(_easy("best-fit-cores")),
     "conservative, limits": ComparedPolicy(_slurm(CONSERVATIVE), by_limits=True, books_all=True),
     "conservative, exact": ComparedPolicy(_slurm(CONSERVATIVE), books_all=True),
-    "Slurm, limits": ComparedPolicy(_slurm(SLURM), by_limits=True, books_all=True),
-    "Max-Jobs, no end": ComparedPolicy(_matching(PAPER_PORTFOLIO, None)),
-    OURS: ComparedPolicy(_matching(PAPER_PORTFOLIO, WITHHOLD_S)),
-    "mix-fit, 1800 s": ComparedPolicy(_matching(("mix-fit",), WITHHOLD_S)),
-    PROMISE: ComparedPolicy(_easy("max-jobs"), by_limits=True),
-    "Max-Jobs, promise, exact": ComparedPolicy(_easy("max-jobs")),
-    UNMATCHED: ComparedPolicy(_matching(("first-fit",), WITHHOLD_S)),
+    "Slurm, limits": ComparedPolicy(_slurm(SLURM), by_limits=True),
+    NO_END: ComparedPolicy(_matching(PAPER_PORTFOLIO)),
+    OURS: ComparedPolicy(_matching(PAPER_PORTFOLIO, withhold_up_to_s=WITHHOLD_S)),
+    "mix-fit, 1800 s": ComparedPolicy(_matching(("mix-fit",), withhold_up_to_s=WITHHOLD_S)),
+    UNMATCHED: ComparedPolicy(_matching(("first-fit",), withhold_up_to_s=WITHHOLD_S)),
 }
 #: What is compared in percent.
 METRICS = ("mean_wait_s", "p95_wait_s", "slowdown", "wide_wait_s")
@@ -181,19 +180,37 @@ def waits_of(run: TraceRun, pool: NodeArrays, block_s: float) -> ReplayedWaits:
     )
 
 
-def replayed(
-    pool: NodeArrays, jobs: TraceArrays, block_s: float, *, books_all: bool = False
-) -> dict[str, ReplayedWaits]:
-    """The policies on the same jobs, whose first one comes at 0; those that need limits only where there are some."""
+def replayed(pool: NodeArrays, jobs: TraceArrays, block_s: float, bookings: int) -> dict[str, ReplayedWaits]:
+    """The policies on the same jobs, whose first one comes at 0; those that need limits only where there are some.
+
+    Conservative backfilling books places for so many jobs; with 0 it is left out.
+    """
     exact = replace(jobs, limit=no_column())
+    books = _slurm(replace(CONSERVATIVE, bf_max_job_test=bookings))
     return {
-        name: waits_of(each.run(pool, jobs if each.by_limits else exact), pool, block_s)
+        name: waits_of((books if each.books_all else each.run)(pool, jobs if each.by_limits else exact), pool, block_s)
         for name, each in POLICIES.items()
-        if (len(jobs.limit) or not each.by_limits) and books_all >= each.books_all
+        if (len(jobs.limit) or not each.by_limits) and (bookings or not each.books_all)
     }
 
 
-def log_at_load(piece: tuple[str, int, int]) -> dict[str, Any]:
+def bookings_at(name: str, load: int) -> int:
+    """For how many jobs of a log conservative backfilling books places at a load."""
+    if name == TOO_LONG:
+        return 0
+    return FEW_BOOKINGS if load >= GROWING else BOOKINGS
+
+
+class LogAtLoad(NamedTuple):
+    """A log at a load, its own load, and how long a block of its jobs lasts."""
+
+    pool: NodeArrays
+    jobs: TraceArrays
+    own_load: float
+    block_s: float
+
+
+def workload_of(piece: tuple[str, int, int]) -> LogAtLoad:
     """A log at a load; the piece is its name, the load, and how many jobs take part, 0 for all."""
     name, load, most = piece
     log = LOGS[name]
@@ -205,7 +222,13 @@ def log_at_load(piece: tuple[str, int, int]) -> dict[str, Any]:
     block_s = factor * log.block_s
     if most == QUICK_JOBS:
         block_s = factor * int(jobs.submit[-1]) / QUICK_BLOCKS
-    found = replayed(pool, jobs.at_load(factor, np.inf, name), block_s, books_all=not load)
+    return LogAtLoad(pool, jobs.at_load(factor, np.inf, name), own, block_s)
+
+
+def log_at_load(piece: tuple[str, int, int]) -> dict[str, Any]:
+    """A log at a load under all policies; the piece is as that of `workload_of`."""
+    pool, jobs, own, block_s = workload_of(piece)
+    found = replayed(pool, jobs, block_s, bookings_at(*piece[:2]))
     return {
         "load": 100 * own,
         "jobs": len(jobs),
@@ -226,7 +249,7 @@ def pool_at_load(piece: tuple[str, int, int, float]) -> dict[str, Any]:
     jobs = from_zero(jobs)
     own = load_of(jobs, nodes)
     factor = round(100 * own / load, 6) if load else 1.0
-    found = replayed(nodes, jobs.at_load(factor, np.inf, name), DAY_S)
+    found = replayed(nodes, jobs.at_load(factor, np.inf, name), DAY_S, FEW_BOOKINGS)
     return {"load": 100 * own, "jobs": len(jobs), "figures": {policy: each.figures() for policy, each in found.items()}}
 
 
@@ -241,10 +264,12 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     days = QUICK_DAYS if options.quick else POOL_DAYS
     for log in LOGS.values():
         log.source()  # a missing log is reported before any work
-    cells = [cell for cell in product(LOGS, loads) if cell not in TOO_LONG]
-    of_logs = [(name, load, _most(load, quick=options.quick)) for name, load in cells]
+    # The longest first: the others keep all cores busy meanwhile.
+    cells = sorted(product(LOGS, loads), key=lambda cell: (cell[0] == TOO_LONG, cell[1]), reverse=True)
+    of_logs = [(name, load, jobs_at(load, quick=options.quick)) for name, load in cells]
     of_pools = [(name, load, seed, days) for name, load in product(POOLS, loads) for seed in seeds_of(options)]
-    logs = {piece[:2]: found for piece, found in options.results("logs", log_at_load, of_logs).items()}
+    at = {piece[:2]: found for piece, found in options.results("logs", log_at_load, of_logs).items()}
+    logs = {cell: at[cell] for cell in product(LOGS, loads)}
     pools: dict[tuple[str, int], list[Any]] = {}
     for (name, load, *_), found in options.results("pools", pool_at_load, of_pools).items():
         pools.setdefault((name, load), []).append(found)
@@ -256,8 +281,12 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     }
     known |= {key: value for cell, found in pools.items() for key, value in _of_pool(cell, found).items()}
     bars = {
-        policy: {name: known[f"{name} {OWN}: {policy} above {LIMITS}: mean_wait_s"] for name in LOGS}
-        for policy in ("conservative, limits", OURS, PROMISE, UNMATCHED)
+        policy: {
+            name: known[f"{name} {OWN}: {policy} above {LIMITS}: mean_wait_s"]
+            for name in LOGS
+            if policy in logs[name, OWN]["figures"]
+        }
+        for policy in (OURS, UNMATCHED, "conservative, limits")
     }
     figures.bars(options.out, "waits", bars, ("", "mean wait above EASY's by limits (%)"))
     surely = [found_of(known[f"{name} {OWN}: {OURS} above {LIMITS}: mean_wait_s"]) for name in LOGS]
@@ -267,7 +296,6 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
             "logs": logs,
             "own": {name: found for (name, load), found in logs.items() if load == OWN},
             "pools": {cell: mean_of(found) for cell, found in pools.items()},
-            "policies": list(POLICIES),
             "loads": loads,
             "quick": options.quick,
             "less": sum(each.high < 0 for each in surely),
@@ -284,7 +312,8 @@ def seeds_of(options: Options) -> range:
     return range(1, options.seeds + 1)
 
 
-def _most(load: int, *, quick: bool) -> int:
+def jobs_at(load: int, *, quick: bool) -> int:
+    """How many jobs of a log take part, 0 for all."""
     if quick:
         return QUICK_JOBS
     return MOST_JOBS if load else 0

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from slurm_sns.errors import BadInput
-from slurm_sns.policies.placement.compiled import compiled, entry_point
+from slurm_sns.policies.placement.compiled import compiled, entry_point, inlined
 from slurm_sns.policies.placement.cycle_kernel import CHOSEN, FIRST_CHOSEN, Bench, enter, go_through, run, withhold
 from slurm_sns.policies.placement.fair_order_kernel import begin, line_up, turns_for
 from slurm_sns.policies.placement.kernel_arrays import (
@@ -35,19 +35,13 @@ from slurm_sns.policies.placement.kernel_arrays import (
     Matches,
     Queue,
     room_for_matches,
+    withholding,
 )
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import restart
 from slurm_sns.policies.placement.rules import Rules
-from slurm_sns.sim.replay.compiled_loop import (
-    CYCLES,
-    NEVER,
-    Cluster,
-    begin_cycle,
-    come_again,
-    dispatch,
-    reach_next,
-)
+from slurm_sns.sim.replay.cluster_state import CYCLES, NEVER, Cluster
+from slurm_sns.sim.replay.compiled_loop import begin_cycle, come_again, dispatch, reach_next
 from slurm_sns.sim.replay.trace_replay import cluster_of, to_the_end
 from slurm_sns.sim.run import Cycles, TraceRun
 from slurm_sns.sim.trace import TraceArrays
@@ -148,7 +142,7 @@ def advance_jointly(cluster: Cluster, window: Window, rest: Rest, cycles: Cycles
     return True
 
 
-@compiled
+@inlined
 def _compete(cluster: Cluster, window: Window, rest: Rest) -> tuple[int, int]:
     """The member that starts most jobs, by itself or behind a joint choice, and the entry of the matches."""
     bench, queue = cluster.bench, cluster.queue
@@ -298,7 +292,7 @@ def _started_of(window: Window, matches: Matches) -> int:
     return started
 
 
-@compiled
+@inlined
 def _run_behind(cluster: Cluster, matches: Matches, window: Window, rest: Rest, member: int) -> None:
     """The joint choice, and behind it the member's walk through the rest of the queue."""
     bench, queue = cluster.bench, cluster.queue
@@ -327,17 +321,7 @@ def _run_behind(cluster: Cluster, matches: Matches, window: Window, rest: Rest, 
         position += 1
     rest.bench.turns.line[count] = NOBODY
     rest.bench.turns.state[:] = 0
-    behind = Queue(
-        queue.over_aged,
-        queue.head,
-        queue.following,
-        queue.kind,
-        queue.project,
-        queue.order,
-        queue.whole,
-        queue.used,
-        rest.withholds,
-    )
+    behind = withholding(queue, rest.withholds)
     spare = rest.bench.matches[0]
     go_through(rest.bench, spare, behind, member)
     for entry in range(spare.totals[ENTRIES]):

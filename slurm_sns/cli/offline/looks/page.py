@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from math import nan
 
 from slurm_sns.cli.json_types import FollowedJobsValues, LongestWaitValues, LooksReport
-from slurm_sns.cli.live.terminal import duration, zoned_clock
+from slurm_sns.cli.live.terminal import zoned_clock
 from slurm_sns.cli.offline.looks.followed import FollowedJobs
+from slurm_sns.durations import duration
 from slurm_sns.report.document import ChartPoint, ReportChart, ReportPage, ReportSection, ReportTable
 
 TITLE = "What slurm_sns would have started earlier"
