@@ -16,8 +16,7 @@ export SNS_PROJECT SNS_AUTOSTART
 
 UNIT_TESTS = $(filter-out tests/__pycache__ tests/clients tests/cluster tests/data,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
 # Tests of the cluster that the run of the unit tests takes over: they use containers of their own, from the mini cluster's
-# image; the first two a site and a controller of a thousand nodes, the others a second mini cluster. About a fifth of
-# the time that the cluster's tests take, so that both runs end at about the same time.
+# image; the first two a site and a controller of a thousand nodes, the others a second mini cluster.
 ASIDE_NAMES = admins_day load arrays model_of_slurm observe owners_edits pools prolog turns
 ASIDE_TESTS = $(wildcard $(ASIDE_NAMES:%=tests/cluster/test_%.py))
 CLUSTER_TESTS = $(filter-out $(ASIDE_TESTS),$(wildcard tests/cluster/test_*.py))
@@ -37,10 +36,13 @@ demo: $(VENV)/.test ## see it work on a small Slurm cluster in containers, then 
 	@exec containers/cluster.sh run $(PYTHON) containers/demo.py
 	@$(PYTHON) containers/demo.py --next
 
+# Those of the second run by two processes; one of them begins with the tests aside, which mostly wait.
+BESIDE = $(PYTEST) -n 2 --no-loadscope-reorder $(ASIDE_TESTS) $(UNIT_TESTS)
+
 # Two runs of pytest side by side: the first is busy with the processor for most of the time, the second mostly waits for
 # Slurm.
 test: $(VENV)/.test test-tools ## all tests: those without Slurm and, at the same time, those on the cluster in containers
-	@exec containers/cluster.sh run env SNS_SECOND=1 $(PYTEST) $(UNIT_TESTS) $(ASIDE_TESTS) --beside $(PYTEST) $(CLUSTER_TESTS)
+	@exec containers/cluster.sh run env SNS_SECOND=1 $(BESIDE) --beside $(PYTEST) $(CLUSTER_TESTS)
 
 # Of the tests without Slurm those for an inner loop: all but the simulated world, reproductions, benchmarks and what is marked
 # as long.
@@ -48,7 +50,7 @@ test-fast: $(VENV)/.test test-tools ## the quick tests without Slurm, on all cor
 	$(PYTEST) -n auto -q -m "not long" $(filter-out tests/world tests/benchmarks,$(UNIT_TESTS)) --ignore tests/sim/pages
 
 test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
-	$(PYTEST) $(UNIT_TESTS)
+	$(PYTEST) -n auto $(UNIT_TESTS)
 
 .PHONY: test-clients
 test-clients: $(VENV)/.test ## client programs (snakemake, ReFrame, submitit, ...) on the cluster; installs them there from PyPI

@@ -7,6 +7,7 @@
 #                               the command's
 #   cluster.sh run OTHER... --beside COMMAND...
 #                               the same, and at the same time OTHER, which needs no cluster; its output is shown first.
+#                               OTHER has the lowest priority: daemons and jobs do not wait for it.
 #                               Exit codes are pytest's: 0 if both succeed; if OTHER is stopped (2), COMMAND is ended
 #   cluster.sh shell [USER]     a shell on the controller (alice, bob, slurm or root)
 #   cluster.sh site             start another container: a plain Slurm site on which to install slurm_sns
@@ -248,14 +249,19 @@ cluster_shell() {
         "$SNS_PROJECT-ctl" bash -l
 }
 
-# Start COMMAND in a process group of its own, so that `stop` can interrupt all its processes. Sets `started` to its
-# process id.
+# Start COMMAND in a session of its own, so that `stop` can interrupt all its processes, and so that its priority can be
+# set: the kernel shares the processor between sessions first. Sets `started` to its process id. bash lets what it starts
+# in the background ignore SIGINT; COMMAND must not.
 start() {
-    set -m
-    "$@" < /dev/null &
+    setsid env --default-signal=INT,QUIT "$@" < /dev/null &
     started=$!
-    set +m
     attended+=("$started")
+}
+
+# Start COMMAND as `start` does, with what nobody else needs of the processor.
+start_last() {
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    start bash -c '{ echo 19 > /proc/self/autogroup; } 2> /dev/null; exec nice -n 19 "$@"' - "$@"
 }
 
 # Wait for a process that `start` has started, and return its exit code.
@@ -355,7 +361,7 @@ run_beside() {
     start bash -c 'lock=$1 && shift && "$0" fresh && exec {lock}>&- && exec "$@"' "$0" "$lock" "$@" > "$scratch/output" 2>&1
     command=$started
     exec {lock}>&- # only the command holds the lock now: until the image is made, or until the command has ended
-    start "${other[@]}"
+    start_last "${other[@]}"
     attend "$started" || other_code=$?
     if ((other_code >= 2 && other_code != 5)); then
         say "stopped: so are the cluster's tests"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 from slurm_sns.cli.compiled_code import VARIABLE, keep_by_state
 
@@ -18,6 +19,19 @@ os.environ.setdefault(VARIABLE, str(Path(tempfile.gettempdir()) / f"slurm-sns-co
 keep_by_state()
 settings.register_profile("on any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("on any machine")
+
+
+class ByFile(LoadScopeScheduling):
+    """On several processes, the tests of a file run in one; so do all that use containers, whose names are the same."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return "containers" if path.startswith("tests/cluster/") else path
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """How pytest-xdist is told of it."""
+    return ByFile(config, log)
 
 
 def pytest_configure() -> None:

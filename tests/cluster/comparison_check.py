@@ -20,8 +20,8 @@ class Job:
     """One job of a run, in whole Unix seconds, as Slurm accounts for it.
 
     `ready_s` is the moment from which the job waited for nodes only: the latest of its submission, the release by its
-    owner, and the end of the job on which it depends. A job that never ran starts at infinity. `is_limited`: a limit
-    may have kept it from starting.
+    owner, and the moment at which the job on which it depends has left its nodes. A job that never ran starts at
+    infinity. Until `completing_s` after its end it holds its nodes. `is_limited`: a limit may have kept it from starting.
     """
 
     id: int
@@ -31,12 +31,22 @@ class Job:
     ready_s: float
     start_s: float = inf
     end_s: float = inf
+    completing_s: float = 0.0
     parts: Parts = field(default_factory=dict)
     is_limited: bool = False
 
+    @property
+    def free_s(self) -> float:
+        """When it has left the last of its nodes."""
+        return self.end_s + self.completing_s
+
     def runs_at(self, at_s: float) -> bool:
-        """Whether the job holds its nodes in this second."""
+        """Whether the job runs in this second."""
         return self.start_s <= at_s < self.end_s
+
+    def holds_at(self, at_s: float) -> bool:
+        """Whether the job holds its nodes in this second."""
+        return self.start_s <= at_s < self.free_s
 
     def waits_at(self, at_s: float) -> bool:
         """Whether the job waits for nodes only in this second."""
@@ -63,7 +73,7 @@ def could_start(jobs: Iterable[Job], nodes: Sequence[NodeSize], now_s: float) ->
     known = list(jobs)
     profile = Profile(nodes, now_s)
     for job in known:
-        if job.runs_at(now_s):
+        if job.holds_at(now_s):
             # A job that outlives its limit is about to be ended.
             profile.take(job.parts, now_s, max(job.start_s + job.limit_s, now_s + 1))
     waiting = sorted((job for job in known if job.waits_at(now_s)), key=lambda job: (job.submit_s, job.id))

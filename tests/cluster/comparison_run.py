@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from math import inf
+from math import floor, inf
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from ClusterShell.NodeSet import NodeSet
 from comparison_check import IdleWait, Job, idle_waits, mean_wait_s, violations
 from comparison_profile import NodeSize, Part, Parts
 from comparison_workload import LIMITED_ACCOUNT, LIMITED_CORES, USERS, Shape, Submission
-from evidence import Run, runs
+from evidence import FreedNodes, Run, runs
 
 from cluster import PYTHON, Cluster, unfold
 from slurm_sns.config import load
@@ -142,8 +142,10 @@ def submit(cluster: Cluster, submissions: Sequence[Submission]) -> Pass:
     cluster.write("/tmp/comparison_submitter.py", SUBMITTER.read_text(encoding="utf-8"))
     cluster.write("/tmp/comparison.json", json.dumps(plan))
     timeout_s = submissions[-1].at_s + 2 * WAIT_S
+    freed = FreedNodes(cluster)
     said = json.loads(cluster.run(f"{PYTHON} /tmp/comparison_submitter.py /tmp/comparison.json", timeout_s=timeout_s))
-    return _evidence(cluster, submissions, said)
+    cluster.wait_for("their nodes are free", lambda: not cluster.run("squeue -h -t completing").strip())
+    return _evidence(cluster, submissions, said, freed.of_jobs())
 
 
 def _planned(each: Submission) -> dict[str, Any]:
@@ -159,7 +161,9 @@ def _planned(each: Submission) -> dict[str, Any]:
     }
 
 
-def _evidence(cluster: Cluster, submissions: Sequence[Submission], said: Mapping[str, Any]) -> Pass:
+def _evidence(
+    cluster: Cluster, submissions: Sequence[Submission], said: Mapping[str, Any], freed_s: Mapping[int, float]
+) -> Pass:
     numbers, released_s = said["numbers"], {int(number): at_s for number, at_s in said["released_s"].items()}
     lost = set(said["left"]) | {number for number, each in zip(numbers, submissions, strict=True) if each.never_runs}
     seen = runs(cluster, set(numbers) - lost)
@@ -169,12 +173,13 @@ def _evidence(cluster: Cluster, submissions: Sequence[Submission], said: Mapping
     for number, each in zip(numbers, submissions, strict=True):
         ready_s = max(
             submitted_s[number],
-            -inf if each.after is None else jobs[each.after].end_s,
+            -inf if each.after is None else jobs[each.after].free_s,
             released_s.get(number, inf) if each.is_held else -inf,
         )
         job = Job(number, _shape(each), 60 * each.limit_min, submitted_s[number], ready_s, is_limited=each.is_limited)
         if (run := by_number.get(number)) is not None:
-            job = replace(job, start_s=run.start_s, end_s=run.end_s, parts=parts[number])
+            completing_s = max(0, floor(freed_s[number]) - run.end_s)
+            job = replace(job, start_s=run.start_s, end_s=run.end_s, completing_s=completing_s, parts=parts[number])
         jobs.append(job)
     return Pass(tuple(jobs), said["ended_s"], _not_run_once(numbers, submissions, seen))
 

@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -276,7 +276,15 @@ def slurm(planned_by_hand: Cluster) -> Iterator[OnCluster]:
         yield slurm
 
 
+def unlike(slurm: OnCluster, names: Iterable[str]) -> dict[str, list[str]]:
+    """How these cases differ on the model and on the real Slurm; those that do not are left out."""
+    real = run_all(slurm, {name: CASES[name] for name in names})
+    found = {name: differences(name, run(CASES[name]), rows) for name, rows in real.items()}
+    return {name: each for name, each in found.items() if each}
+
+
 def test_the_model_does_what_slurm_does(slurm: OnCluster) -> None:
-    real = run_all(slurm, CASES)
-    found = [each for name, lines in CASES.items() for each in differences(name, run(lines), real[name])]
-    assert not found, "\n".join(found)
+    """A case that differs is run again without the others: what lasts for seconds may have passed unseen among them."""
+    found = unlike(slurm, CASES)
+    found = unlike(slurm, found)
+    assert not found, "\n".join(each for lines in found.values() for each in lines)
