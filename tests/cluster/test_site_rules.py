@@ -107,18 +107,16 @@ def needlessly_across(
 ) -> tuple[int, int]:
     """How many jobs lie across both switches, and how many of them while one switch had surely room.
 
-    In the way of a job was what was placed before it, or in the same cycle with a lower id, and had not left its nodes
-    a second before: a node on which a job is completing takes no other.
+    In the way of a job was what was placed before it, or in the same cycle, whose order is the policy's, and had not left
+    its nodes a second before: a node on which a job is completing takes no other.
     """
     across = needless = 0
     for job in jobs:
         if any(set(job.nodes) <= side for side in SIDES):
             continue
         across += 1
-        turn = placed_s[job.id], job.id
-        there = [each for each in jobs if freed_s[each.id] >= placed_s[job.id] - 1]
-        earlier = [each for each in there if (placed_s[each.id], each.id) < turn]
-        taken = Counter(node for each in earlier for node in each.nodes)
+        there = [each for each in jobs if placed_s[each.id] <= placed_s[job.id] <= freed_s[each.id] + 1]
+        taken = Counter(node for each in there if each is not job for node in each.nodes)
         needless += any(all(taken[node] < slots for node in side) for side in SIDES)
     return across, needless
 
