@@ -21,7 +21,8 @@ class Job:
 
     `ready_s` is the moment from which the job waited for nodes only: the latest of its submission, the release by its
     owner, and the moment at which the job on which it depends has left its nodes. A job that never ran starts at
-    infinity. Until `completing_s` after its end it holds its nodes. `is_limited`: a limit may have kept it from starting.
+    infinity. Until `completing_s` after its end it holds its nodes. `is_limited`: a limit may have kept it from
+    starting.
     """
 
     id: int

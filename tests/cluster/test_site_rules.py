@@ -107,8 +107,8 @@ def needlessly_across(
 ) -> tuple[int, int]:
     """How many jobs lie across both switches, and how many of them while one switch had surely room.
 
-    In the way of a job was what was placed before it, or in the same cycle, whose order is the policy's, and had not left
-    its nodes a second before: a node on which a job is completing takes no other.
+    In the way of a job was what was placed before it, or in the same cycle, whose order is the policy's, and had not
+    left its nodes a second before: a node on which a job is completing takes no other.
     """
     across = needless = 0
     for job in jobs:
