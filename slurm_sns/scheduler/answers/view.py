@@ -30,8 +30,9 @@ from slurm_sns.wire.values import NodeState, RunId
 class View:
     """What the last cycle saw and did, for status, queue, explain and profile. Immutable: other threads read it.
 
-    `at_s` is when the cycle ended, `took_s` how long it took; `cycles` and `placed` count since the scheduler began,
-    `renewed_per_minute` counts the gates that were renewed during the last minute.
+    `at_s` is when the cycle ended, `took_s` how long it took; `cycles`, `placed` and `taken_back` (placements that
+    Slurm did not start in time) count since the scheduler began, `renewed_per_minute` counts the gates that were
+    renewed during the last minute.
     `disabled` is True while the kill switch is on. `programs` are the profiles that the cycle planned with,
     `imported` are those among them, or replaced by them, that were imported, and `learning` is what is measured of
     programs. `agents` is what the connected agents said of their nodes, by node; None where there are no agents.
@@ -52,6 +53,7 @@ class View:
     learning: LearningState = NOTHING_LEARNT
     agents: Mapping[str, NodeState] | None = None
     restarts: RestartView = NO_RESTARTS_YET
+    taken_back: int = 0
 
 
 #: Ten minutes of cycles of one second.

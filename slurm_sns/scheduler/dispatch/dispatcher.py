@@ -174,7 +174,8 @@ class OrderQueue:
 class Dispatcher:
     """Sends follow-ups, plans and renewals; `placed` counts the placements that Slurm has accepted.
 
-    All but `commit` raise Unreachable if slurmctld does not answer.
+    `taken_back` counts those that were undone because Slurm did not start them in time. All methods but `commit` raise
+    Unreachable if slurmctld does not answer.
     """
 
     def __init__(
@@ -192,7 +193,7 @@ class Dispatcher:
         self._clock, self._log = ports.clock, ports.log
         self._grants = GrantSigner(sign, ports.log)
         self.orders = OrderQueue(ports, settings.heartbeat_timeout_s)
-        self.placed = 0
+        self.placed = self.taken_back = 0
         #: When gates were renewed during the last minute.
         self._renewals_s: deque[float] = deque()
         self._renewed_s = float("-inf")  # a new scheduler makes up for the time in which none ran
@@ -278,6 +279,7 @@ class Dispatcher:
                 self._refused.pop(self._refused_key(job), None)  # the same nodes are its owner's from now on
             if situation.statuses[job.id] is Status.OVERDUE and order.kind is OrderKind.REGATE:
                 tries[job.id] = not_started(job, tries.get(job.id), self._settings, self._clock.now())
+                self.taken_back += 1
             elif order.kind is OrderKind.FREE:
                 tries.pop(job.id, None)
         return notes
