@@ -87,7 +87,12 @@ METRICS = (
         "kind",
         "result",
     ),
-    _counter("placements_taken_back_total", "Placements that Slurm did not start in time, so that they were undone."),
+    _counter(
+        "placements_taken_back_total",
+        "Placements that were undone: limit (the job met a limit of its user, account or QOS), not started (in time, "
+        "for any other reason).",
+        "why",
+    ),
     _gauge(
         "jobs",
         "Managed jobs by state: waiting, held, placing, running, completing, suspended. The waiting tasks of an array "

@@ -81,7 +81,7 @@ def family(described: Described, values: Iterable[tuple[list[str], Any]]) -> Met
             return counter
         case MetricType.HISTOGRAM:
             histogram = HistogramMetricFamily(*about, labels=described.labels)
-            names = [*(f"{bound:g}" for bound in described.bounds), "+Inf"]
+            names = [*map(str, described.bounds), "+Inf"]
             for labels, (counts, total) in values:
                 histogram.add_metric(labels, list(zip(names, accumulate(counts), strict=True)), total)
             return histogram

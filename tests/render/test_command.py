@@ -14,6 +14,7 @@ FILES = [
     "plugstack.conf",
     "resctrl.yaml",
     "slurm.conf",
+    "sns-exporter.service",
     "sns-scheduler.service",
     "sns-watchdog.service",
 ]

@@ -18,6 +18,7 @@ from slurm_sns.scheduler.answers.view import RecentCycles, View
 from slurm_sns.scheduler.counters import Counters, Histogram
 from slurm_sns.scheduler.gate.job_status import is_held
 from slurm_sns.scheduler.observation import JobState, ObservedJob
+from slurm_sns.scheduler.ports import NONE_TAKEN_BACK
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.situation import Situation
 
@@ -63,7 +64,7 @@ class MetricsAnswers:
         self._troubles, self._now_s = troubles, now_s
         self._policy, self._interval_s = policy, interval_s
         self._wins: Counter[str] = Counter()
-        self._taken_back = 0
+        self._taken_back = NONE_TAKEN_BACK
         self._computing = threading.Lock()
         self._computed: tuple[View, Samples] | None = None
 
@@ -91,7 +92,7 @@ class MetricsAnswers:
             return self._computed[1]
 
     def _of_counters(self) -> Samples:
-        counters, settings = self._counters, self._settings
+        counters, settings, taken_back = self._counters, self._settings, self._taken_back
         return {
             "build_info": [([__version__, self._policy], 1)],
             "mode": [([mode], int(mode == settings.mode)) for mode in MODES],
@@ -105,7 +106,7 @@ class MetricsAnswers:
             "slurm_read_duration_seconds": [([], counters.reads.read())],
             "slurm_read_errors_total": [([], counters.read_errors)],
             "job_changes_total": [([kind, result], count) for (kind, result), count in counters.changes.items()],
-            "placements_taken_back_total": [([], self._taken_back)],
+            "placements_taken_back_total": [(["limit"], taken_back.by_limit), (["not started"], taken_back.in_vain)],
             "job_wait_seconds": [([name], waits.read()) for name, waits in _shown(counters.waits)],
             "portfolio_wins_total": [([name], count) for name, count in self._wins.copy().items()],
         }

@@ -19,7 +19,7 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.answers.answer_types import ConnectedAgents
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState
 from slurm_sns.scheduler.observation import JobState, ObservedJob
-from slurm_sns.scheduler.ports import NO_RESTARTS, Decisions, RestartNote
+from slurm_sns.scheduler.ports import NO_RESTARTS, NONE_TAKEN_BACK, Decisions, RestartNote, TakenBack
 from slurm_sns.scheduler.restarts.restarter import NO_RESTARTS_YET, RestartView
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.task_ids import label
@@ -53,7 +53,7 @@ class View:
     learning: LearningState = NOTHING_LEARNT
     agents: Mapping[str, NodeState] | None = None
     restarts: RestartView = NO_RESTARTS_YET
-    taken_back: int = 0
+    taken_back: TakenBack = NONE_TAKEN_BACK
 
 
 #: Ten minutes of cycles of one second.
