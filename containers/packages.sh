@@ -1,6 +1,8 @@
 #!/bin/bash
 # Install Debian packages that the Makefile and the cluster need, if their command is missing:
 #   packages.sh COMMAND[:PACKAGE] ...
+# Take one file out of a package, which is not installed:
+#   packages.sh --take PACKAGE FILE TARGET
 # Asks no questions; uses sudo if the caller is not root. Other scripts source this file.
 set -euo pipefail
 
@@ -44,6 +46,23 @@ ensure_commands() {
     ((${#missing[@]} == 0)) || apt_install "${missing[@]}"
 }
 
+# take_file PACKAGE FILE TARGET: for a program of a package that would start a service, or brings much else.
+take_file() {
+    local began=$EPOCHREALTIME scratch
+    announce "take $1" "fetching ${2##*/} from Debian's package $1" "half a minute"
+    scratch=$(mktemp -d)
+    as_root apt-get update -qq > /dev/null
+    (cd "$scratch" && apt-get download -qq "$1" > /dev/null 2> log) || { cat "$scratch/log" >&2; return 1; }
+    dpkg-deb --fsys-tarfile "$scratch"/*.deb | tar -x -C "$scratch" ".$2"
+    install -D -m 755 "$scratch$2" "$3"
+    rm -rf "$scratch"
+    took "take $1" "$began"
+}
+
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
-    ensure_commands "$@"
+    if [[ ${1:-} == --take ]]; then
+        take_file "${@:2}"
+    else
+        ensure_commands "$@"
+    fi
 fi

@@ -71,8 +71,7 @@ METRICS = (
     _gauge("last_cycle_timestamp_seconds", "When the last cycle ended, Unix seconds; missing before the first."),
     _gauge("heartbeat_timeout_seconds", "scheduler.heartbeat_timeout_s of sns.yaml."),
     _gauge("cycle_interval_seconds", "scheduler.interval_s of sns.yaml."),
-    _counter("cycles_total", "Cycles that ended well."),
-    _histogram("cycle_duration_seconds", "How long they took.", CYCLE_BOUNDS_S),
+    _histogram("cycle_duration_seconds", "How long the cycles took that ended well.", CYCLE_BOUNDS_S),
     _counter("cycle_phase_seconds_total", "Time spent in a phase: observe, plan, send.", "phase"),
     _histogram(
         "slurm_read_duration_seconds",

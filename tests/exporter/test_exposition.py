@@ -20,7 +20,7 @@ from slurm_sns.sockets.unix_socket import ControlSocket
 
 SAMPLES = {
     "mode": [(["observe"], 0), (["enforce"], 1)],
-    "cycles_total": [([], 7)],
+    "slurm_read_errors_total": [([], 7)],
     "job_wait_seconds": [(["main"], ([1, 0, 2] + [0] * 7 + [1], 700_000.5))],
     "cores": [([], 92)],
 }
@@ -65,7 +65,7 @@ def test_values_are_those_of_the_scheduler(scheduler: Scheduler) -> None:
     found = scheduler.shown()
     assert found["slurm_sns_up",] == 1
     assert found["slurm_sns_mode", ("mode", "enforce")] == 1
-    assert found["slurm_sns_cycles_total",] == 7
+    assert found["slurm_sns_slurm_read_errors_total",] == 7
     assert found["slurm_sns_cores",] == 92
 
 

@@ -100,7 +100,6 @@ class MetricsAnswers:
             "scheduler_start_time_seconds": [([], counters.began_s)],
             "heartbeat_timeout_seconds": [([], settings.heartbeat_timeout_s)],
             "cycle_interval_seconds": [([], self._interval_s)],
-            "cycles_total": [([], sum(counters.cycles.read()[0]))],
             "cycle_duration_seconds": [([], counters.cycles.read())],
             "cycle_phase_seconds_total": [([phase], spent_s) for phase, spent_s in counters.phase_s.items()],
             "slurm_read_duration_seconds": [([], counters.reads.read())],

@@ -198,7 +198,7 @@ class TestOfALoop:
         assert 40 <= total_s <= 50, "two started at once, one after the run of another"
         assert counts[0] == 2
         assert found["job_changes_total"]["place", "done"] == 3
-        assert found["cycles_total"] == 80 == sum(found["cycle_duration_seconds"][0])
+        assert sum(found["cycle_duration_seconds"][0]) == 80
         assert 1 <= sum(found["portfolio_wins_total"].values()) <= 3
 
     def test_a_start_before_the_scheduler_is_not_counted(self, site: CountedSite) -> None:
@@ -253,7 +253,7 @@ class TestOfALoop:
         assert "cores" not in found
         assert "jobs" not in found
         assert found["last_cycle_timestamp_seconds"] == ended_s
-        assert found["cycles_total"] == 1
+        assert sum(found["cycle_duration_seconds"][0]) == 1
 
 
 def test_every_value_is_in_the_table_and_every_metric_has_a_value(site: CountedSite) -> None:
@@ -282,7 +282,7 @@ def test_any_user_may_ask_also_before_the_first_cycle(site: CountedSite) -> None
     metrics = site.counted()
     given = {"settings": ENFORCE, "asked": set()}
     answers = Answers(site.recent, site.decisions, POLICY, frozenset({0}), metrics=metrics.answer, **given)
-    assert flat(answers.answer({"command": "metrics"}, ALICE))["cycles_total"] == 0
+    assert flat(answers.answer({"command": "metrics"}, ALICE))["slurm_read_errors_total"] == 0
     site.loop.cycle()
     with pytest.raises(BadInput, match=r"valid: .*metrics"):
         answers.answer({"command": "metric"}, ALICE)
