@@ -3,7 +3,7 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -15,34 +15,26 @@ PATIENCE_S = 120
 FETCH = f"""{PYTHON} -I -S -c '
 import urllib.request
 print(urllib.request.urlopen("http://127.0.0.1:9831/metrics", timeout=20).read().decode())'"""
-#: Of alice's jobs: their options and how many. Memory for one more core is left on each node of main, but cores are not.
-MANAGED = {
-    "-p main -n28 --mem-per-cpu=100": 3,
-    "-p main -n20 --mem-per-cpu=100": 1,
-    "-p small -n4 --mem-per-cpu=100": 2,
-}
+#: Of alice's jobs: their options and how many. Beside a job of two cores in partition plain, six cores stay free.
+MANAGED = {"-p main -n28": 3, "-p main -n20": 1, "-p small -n4": 2}
+LITTLE = "--mem-per-cpu=100"
 
-
-class Exporter:
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
-
-    def series(self) -> dict[tuple, float]:
-        """The value of each series, by its name without `slurm_sns_` and the labels' values."""
-        return {
-            (
-                sample.name.removeprefix("slurm_sns_"),
-                *(value for _, value in sorted(sample.labels.items())),
-            ): sample.value
-            for family in text_string_to_metric_families(self.cluster.run(FETCH))
-            for sample in family.samples
-        }
+Series = dict[tuple[str, ...], float]
 
 
 @pytest.fixture
-def exporter(cluster: Cluster) -> Iterator[Exporter]:
+def series(cluster: Cluster) -> Iterator[Callable[[], Series]]:
+    """What the exporter serves now: each value by the series' name without `slurm_sns_` and its labels' values."""
+
+    def series() -> Series:
+        samples = (each for family in text_string_to_metric_families(cluster.run(FETCH)) for each in family.samples)
+        return {
+            (each.name.removeprefix("slurm_sns_"), *(each.labels[label] for label in sorted(each.labels))): each.value
+            for each in samples
+        }
+
     cluster.daemon("start", "exporter")
-    yield Exporter(cluster)
+    yield series
     cluster.daemon("stop", "exporter")
 
 
@@ -56,19 +48,21 @@ def started_here(jobs: dict[int, Seen]) -> dict[int, float]:
 
 
 def test_values_are_those_of_slurm_and_none_is_served_by_a_scheduler_that_is_silent(
-    cluster: Cluster, exporter: Exporter
+    cluster: Cluster, series: Callable[[], Series]
 ) -> None:
-    before, known = exporter.series(), started_here(cluster.jobs())
+    before, known = series(), started_here(cluster.jobs())
     cluster.submit("-p plain -w c4 -n 2 --mem=30000", "sleep 600")
-    running = cluster.submit_all([(options, "sleep 600") for options, many in MANAGED.items() for _ in range(many)])
+    running = cluster.submit_all(
+        [(f"{options} {LITTLE}", "sleep 600") for options, many in MANAGED.items() for _ in range(many)]
+    )
     cluster.wait_for(
         "the managed jobs run", lambda: all(cluster.job(each).state == "RUNNING" for each in running), PATIENCE_S
     )
-    waiting = cluster.submit_all([("-p main -n28 --mem-per-cpu=100", "true")] * 2 + [("-p small -n1", "true")], "bob")
+    waiting = cluster.submit_all([(f"-p main -n28 {LITTLE}", "true")] * 2 + [("-p small -n1", "true")], "bob")
     held = cluster.submit("-p main -n1 -H", "true")
     cluster.wait_for_cycles(2)
 
-    shown, jobs = exporter.series(), cluster.jobs()
+    shown, jobs = series(), cluster.jobs()
     assert shown["up",] == 1
     assert shown["mode", "enforce"] == 1
     assert [shown["jobs", state] for state in ("running", "placing", "held")] == [len(running), 0, 1]
@@ -96,9 +90,8 @@ def test_values_are_those_of_slurm_and_none_is_served_by_a_scheduler_that_is_sil
     for partition in ("main", "small"):
         counts = [each["job_wait_seconds_count", partition] for each in (before, shown)]
         sums = [each["job_wait_seconds_sum", partition] for each in (before, shown)]
-        its = [
-            wait_s for number, wait_s in waits.items() if jobs[number].nodes[0].startswith("cs"["main" != partition])
-        ]
+        first = {"main": "c", "small": "s"}[partition]
+        its = [wait_s for number, wait_s in waits.items() if jobs[number].nodes[0].startswith(first)]
         assert (counts[1] - counts[0], sums[1] - sums[0]) == (len(its), sum(its))
     placed = "job_changes_total", "place", "done"
     assert shown[placed] - before[placed] == len(running)
@@ -108,13 +101,13 @@ def test_values_are_those_of_slurm_and_none_is_served_by_a_scheduler_that_is_sil
     process = cluster.run("cat /run/sns/scheduler.pid").strip()
     cluster.run(f"kill -STOP {process}")
     try:
-        silent = exporter.series()
+        silent = series()
     finally:
         cluster.run(f"kill -CONT {process}")
     assert silent == {("up",): 0}
     cluster.daemon("kill")
-    assert exporter.series() == {("up",): 0}
+    assert series() == {("up",): 0}
     cluster.run("scancel -u alice; scancel -u bob")
     cluster.daemon("start")
     cluster.wait_for_scheduler()
-    cluster.wait_for("its values are back", lambda: exporter.series().get(("cores",)) == every)
+    cluster.wait_for("its values are back", lambda: series().get(("cores",)) == every)
