@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import accumulate
 from math import inf
 from typing import Any
@@ -48,7 +49,8 @@ class SchedulerCollector(Collector):
         for described in METRICS:
             values = (samples or {}).get(described.name.removeprefix("slurm_sns_"))
             if values is not None:
-                yield family(described, values)
+                with suppress(ValueError):  # a scheduler of another version, with other buckets
+                    yield family(described, values)
 
     def _fresh(self) -> Samples | None:
         with self._asking:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from alerts.prometheus import PATIENCE_S, ROOT, RULES, Prometheus, short
+from alerts.prometheus import PATIENCE_S, ROOT, RULES, STARTED, Prometheus, short
 
 from cluster import Cluster
 
@@ -55,5 +55,5 @@ def prometheus(cluster: Cluster, running: Prometheus) -> Iterator[Prometheus]:
     running.wait_for_silence()
     yield running
     cluster.run("scancel -u alice; scancel -u bob")
-    if cluster.try_run("pgrep -f /tmp/odd/sns").returncode == 0:
+    if cluster.try_run(f"rm {STARTED}").returncode == 0:
         cluster.daemon("kill")

@@ -12,6 +12,8 @@ from cluster import PYTHON, Cluster
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "conf" / "prometheus" / "slurm_sns.rules.yml"
 PATIENCE_S = 180
+#: Exists while another scheduler than the usual one runs.
+STARTED = "/tmp/odd/started"
 #: What is so long in the rules that nobody waits for it in a test, and what it becomes.
 SHORT = (
     (r"for: \w+", "for: 1s"),

@@ -101,8 +101,11 @@ def test_however_many_ask_the_scheduler_is_asked_once_a_second(scheduler: Schedu
 
 
 def test_metrics_of_another_version_of_the_scheduler_are_left_out(scheduler: Scheduler) -> None:
-    scheduler.samples = {**SAMPLES, "of_tomorrow": [([], 1)]}
-    assert not any("tomorrow" in name for name, *_ in scheduler.shown())
+    other_buckets = [(["main"], ([1, 2], 3.0))]
+    scheduler.samples = {**SAMPLES, "of_tomorrow": [([], 1)], "job_wait_seconds": other_buckets}
+    found = scheduler.shown()
+    assert not any("tomorrow" in name or "job_wait" in name for name, *_ in found)
+    assert found["slurm_sns_cores",] == 92
 
 
 def test_each_metric_has_its_help_and_type(scheduler: Scheduler) -> None:

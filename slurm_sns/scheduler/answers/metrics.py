@@ -113,7 +113,7 @@ class MetricsAnswers:
 
 def _shown(waits: Mapping[str, Histogram]) -> Iterator[tuple[str, Histogram]]:
     """Those of the managed partitions, and of others once there is a start."""
-    return ((name, each) for name, each in waits.items() if name != OTHER or sum(each.read()[0]))
+    return ((name, each) for name, each in waits.items() if name != OTHER or sum(each.read()[0]) > 0)
 
 
 def view_samples(view: View, recent: RecentCycles, settings: Settings) -> Samples:
@@ -191,11 +191,11 @@ def _by_kind(reasons: Iterable[Reason]) -> dict[str, int]:
 
 
 def _lacking(reasons: Iterable[Reason]) -> dict[str, int]:
-    found = dict.fromkeys(RESOURCES, 0)
+    found = dict.fromkeys((*RESOURCES, OTHER), 0)
     for reason in reasons:
         if reason.kind is WaitKind.RESOURCES:
             for name in reason.about.replace(" or ", " and ").split(" and "):
-                found[name] = found.get(name, 0) + 1
+                found[name if name in RESOURCES else OTHER] += 1  # a policy of a site's own may have words of its own
     return found
 
 
