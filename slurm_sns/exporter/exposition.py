@@ -16,14 +16,13 @@ from slurm_sns.errors import SnsError
 from slurm_sns.metric_table import BY_NAME, METRICS, UP, MetricType, Samples
 from slurm_sns.metric_table import Metric as Described
 
-#: The scheduler is asked at most once in this time, however many ask here: the shortest interval of its cycles.
-LEAST_BETWEEN_S = 1.0
-
 
 class SchedulerCollector(Collector):
     """Asks the scheduler when metrics are collected. If it does not answer, `slurm_sns_up` is 0 and all that there is.
 
-    `log` gets a line when it begins to be silent, and when it answers again.
+    Of those who ask here at once, all who came before a question began share its answer: a scheduler that hangs keeps
+    nobody waiting for longer than two questions. `log` gets a line when it begins to be silent, and when it answers
+    again.
     """
 
     def __init__(
@@ -34,7 +33,7 @@ class SchedulerCollector(Collector):
     ) -> None:
         self._ask, self._log, self._steady = ask, log, steady
         self._asking = threading.Lock()
-        self._asked_s = -inf
+        self._began_s = -inf
         self._samples: Samples | None = None
         self._problem = ""
 
@@ -53,9 +52,10 @@ class SchedulerCollector(Collector):
                     yield family(described, values)
 
     def _fresh(self) -> Samples | None:
+        came_s = self._steady()
         with self._asking:
-            if self._steady() - self._asked_s >= LEAST_BETWEEN_S:
-                problem = ""
+            if self._began_s < came_s:
+                self._began_s, problem = self._steady(), ""
                 try:
                     self._samples = self._ask()
                 except SnsError as error:
@@ -63,7 +63,6 @@ class SchedulerCollector(Collector):
                 if bool(problem) != bool(self._problem):
                     self._log(problem or "the scheduler answers")
                 self._problem = problem
-                self._asked_s = self._steady()
             return self._samples
 
 

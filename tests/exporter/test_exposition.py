@@ -6,6 +6,7 @@ import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from socket import create_connection
 
@@ -41,18 +42,25 @@ class Scheduler:
     def __init__(self) -> None:
         self.samples, self.problem = SAMPLES, None
         self.asked = 0
+        self.looks_at_clock = count(1)
         self.time_s = 0.0
+        self.hangs: threading.Event | None = None
         self.log: list[str] = []
-        self.collector = SchedulerCollector(self.ask, self.log.append, lambda: self.time_s)
+        self.collector = SchedulerCollector(self.ask, self.log.append, self.steady)
+
+    def steady(self) -> float:
+        self.time_s = float(next(self.looks_at_clock))
+        return self.time_s
 
     def ask(self):
         self.asked += 1
+        if self.hangs is not None:
+            self.hangs.wait(10)
         if self.problem is not None:
             raise self.problem
         return self.samples
 
     def shown(self) -> dict[tuple, float]:
-        self.time_s += 5
         return series(text(self.collector))
 
 
@@ -93,11 +101,21 @@ def test_a_silent_scheduler_leaves_up_0_and_nothing_else(scheduler: Scheduler) -
     ], "one line when it begins, one when it is over"
 
 
-def test_however_many_ask_the_scheduler_is_asked_once_a_second(scheduler: Scheduler) -> None:
-    for _ in range(50):
-        text(scheduler.collector)
-        scheduler.time_s += 0.1
-    assert scheduler.asked <= 6
+def test_whoever_comes_while_the_scheduler_hangs_shares_the_next_answer(scheduler: Scheduler) -> None:
+    scheduler.hangs = threading.Event()
+    found: list[dict[tuple, float]] = []
+    callers = [threading.Thread(target=lambda: found.append(scheduler.shown())) for _ in range(10)]
+    for each in callers:
+        each.start()
+    while scheduler.time_s < len(callers) + 1:  # each looks when it comes, and one when it asks
+        threading.Event().wait(0.01)
+    scheduler.hangs.set()
+    for each in callers:
+        each.join()
+    assert scheduler.asked == 2
+    assert [each["slurm_sns_up",] for each in found] == [1] * len(callers)
+    scheduler.shown()
+    assert scheduler.asked == 3, "whoever comes later gets an answer of their own"
 
 
 def test_metrics_of_another_version_of_the_scheduler_are_left_out(scheduler: Scheduler) -> None:
