@@ -98,9 +98,9 @@ cluster-shell: ## a shell on the controller as alice; another user with USER=roo
 test-tools: $(VENV)/bin/promtool
 	@containers/packages.sh lua5.1 gcc:build-essential fusermount3:fuse3 $(if $(filter x86_64,$(shell uname -m)),pqos:intel-cmt-cat)
 
-# The tests of the alert rules need this one program of Debian's package prometheus, which would start a service.
+# The tests of the alert rules need this one program. Debian 12 has it in its package prometheus, which would start a service.
 $(VENV)/bin/promtool: | $(VENV)/bin/python
-	@containers/packages.sh --take prometheus /usr/bin/promtool $@
+	@containers/packages.sh --take /usr/bin/promtool $@ promtool prometheus
 
 $(VENV)/bin/python:
 	@python=; for candidate in $(PYTHONS); do \

@@ -2,7 +2,7 @@
 # Install Debian packages that the Makefile and the cluster need, if their command is missing:
 #   packages.sh COMMAND[:PACKAGE] ...
 # Take one file out of a package, which is not installed:
-#   packages.sh --take PACKAGE FILE TARGET
+#   packages.sh --take FILE TARGET PACKAGE...    out of the first of these packages that this release has
 # Asks no questions; uses sudo if the caller is not root. Other scripts source this file.
 set -euo pipefail
 
@@ -46,17 +46,23 @@ ensure_commands() {
     ((${#missing[@]} == 0)) || apt_install "${missing[@]}"
 }
 
-# take_file PACKAGE FILE TARGET: for a program of a package that would start a service, or brings much else.
+# take_file FILE TARGET PACKAGE...: for a program of a package that would start a service, or brings much else.
 take_file() {
-    local began=$EPOCHREALTIME scratch
-    announce "take $1" "fetching ${2##*/} from Debian's package $1" "half a minute"
+    local began=$EPOCHREALTIME name=${1##*/} scratch package
+    announce "take $name" "fetching $name out of Debian's packages" "half a minute"
     scratch=$(mktemp -d)
     as_root apt-get update -qq > /dev/null
-    (cd "$scratch" && apt-get download -qq "$1" > /dev/null 2> log) || { cat "$scratch/log" >&2; return 1; }
-    dpkg-deb --fsys-tarfile "$scratch"/*.deb | tar -x -C "$scratch" ".$2"
-    install -D -m 755 "$scratch$2" "$3"
-    rm -rf "$scratch"
-    took "take $1" "$began"
+    for package in "${@:3}"; do
+        [[ -n $(apt-cache madison "$package") ]] || continue
+        (cd "$scratch" && apt-get download -qq "$package" > log 2>&1) || { cat "$scratch/log" >&2; return 1; }
+        dpkg-deb --fsys-tarfile "$scratch"/*.deb | tar -x -C "$scratch" ".$1"
+        install -D -m 755 "$scratch$1" "$2"
+        rm -rf "$scratch"
+        took "take $name" "$began"
+        return
+    done
+    say "no package of this name: ${*:3}"
+    return 1
 }
 
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then

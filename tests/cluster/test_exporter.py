@@ -9,9 +9,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cluster import PYTHON, Cluster, Seen
-from slurm_sns.scheduler.answers.metrics import MIB
 
 PATIENCE_S = 120
+MIB = 2**20
 FETCH = f"""{PYTHON} -I -S -c '
 import urllib.request
 print(urllib.request.urlopen("http://127.0.0.1:9831/metrics", timeout=20).read().decode())'"""

@@ -94,7 +94,7 @@ def test_the_panels_of_a_page_lie_side_by_side() -> None:
 
 
 def promtool(*words: str) -> str:
-    """What promtool prints; `make test` puts it beside the Python of .venv, out of Debian's package prometheus."""
+    """What promtool prints; `make test-tools` puts it beside the Python of .venv."""
     beside = Path(sys.executable).parent / "promtool"
     command = beside if beside.exists() else shutil.which("promtool")
     assert command, "promtool is missing: make test-tools"
