@@ -60,8 +60,14 @@ class Prometheus:
         return {each["metric"]["alertname"] for each in self.ask('ALERTS{alertstate="firing"}')}
 
     def wait_for(self, *alerts: str) -> None:
-        """Wait until these alerts fire."""
-        self.cluster.wait_for(f"{', '.join(alerts)} fire", lambda: set(alerts) <= self.firing(), PATIENCE_S, 0.5)
+        """Wait until each of these alerts has fired."""
+        left = set(alerts)
+
+        def have_fired() -> bool:
+            left.difference_update(self.firing())
+            return not left
+
+        self.cluster.wait_for(f"{', '.join(alerts)} fire", have_fired, PATIENCE_S, 0.5)
 
     def wait_for_silence(self, but: frozenset[str] = frozenset()) -> None:
         """Wait until no alert fires but these."""
