@@ -14,7 +14,7 @@ SNS_PROJECT ?= slurm-sns
 SNS_AUTOSTART ?= 1
 export SNS_PROJECT SNS_AUTOSTART
 
-UNIT_TESTS = $(filter-out tests/__pycache__ tests/clients tests/cluster tests/data,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
+UNIT_TESTS = $(filter-out tests/__pycache__ tests/alerts tests/clients tests/cluster tests/data,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
 # Tests of the cluster that the run of the unit tests takes over: they use containers of their own, from the mini cluster's
 # image; the first two a site and a controller of a thousand nodes, the others a second mini cluster.
 ASIDE_NAMES = admins_day load arrays model_of_slurm observe owners_edits pools prolog turns
@@ -56,6 +56,10 @@ test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
 test-clients: $(VENV)/.test ## client programs (snakemake, ReFrame, submitit, ...) on the cluster; installs them there from PyPI
 	@exec containers/cluster.sh run $(PYTEST) tests/clients
 
+.PHONY: test-alerts
+test-alerts: $(VENV)/.test ## each alert of conf/ fires once: the cluster with a real Prometheus, ten minutes
+	@exec containers/cluster.sh run $(PYTEST) tests/alerts
+
 # -W: a warning is an error; -n: so is a reference to nothing; -E: also in a page that has not changed since. The reference is
 # made from the code while the site is built.
 docs: $(VENV)/.docs ## the documentation as HTML in docs/_build/html; installs Sphinx into .venv
@@ -91,8 +95,12 @@ cluster-shell: ## a shell on the controller as alice; another user with USER=roo
 
 # For the tests of the submit filter, which run it in Debian's Lua 5.1, and of the SPANK plugin, which compile it; for
 # those of resctrl, which mount an emulated one (fuse3 brings libfuse), and let Intel's pqos use it, where there is one.
-test-tools:
+test-tools: $(VENV)/bin/promtool
 	@containers/packages.sh lua5.1 gcc:build-essential fusermount3:fuse3 $(if $(filter x86_64,$(shell uname -m)),pqos:intel-cmt-cat)
+
+# The tests of the alert rules need this one program. Debian 12 has it in its package prometheus, which would start a service.
+$(VENV)/bin/promtool: | $(VENV)/bin/python
+	@containers/packages.sh --take /usr/bin/promtool $@ promtool prometheus
 
 $(VENV)/bin/python:
 	@python=; for candidate in $(PYTHONS); do \

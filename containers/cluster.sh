@@ -16,6 +16,7 @@
 #   cluster.sh thousand-down    remove it
 #   cluster.sh second           start a second mini cluster, $SNS_PROJECT-second, from the first one's image
 #   cluster.sh second-down      remove it
+#   cluster.sh prometheus       start a Prometheus beside the mini cluster, with the alert rules of conf/
 #   cluster.sh compose ARGS...  run compose with the cluster's files and names
 # Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone;
 # SNS_ACCOUNTING=1 gives the controller of a thousand nodes the slurmdbd of the mini cluster, which must be up;
@@ -205,6 +206,18 @@ cluster_second() {
     SNS_PROJECT=$SNS_PROJECT-second start_cluster
 }
 
+# Prometheus, which scrapes the exporter on the controller each second, and the exporter; the cluster must be up.
+cluster_prometheus() {
+    docker_ensure
+    build_image "$SNS_IMAGE-prometheus" containers/prometheus/Dockerfile
+    "${DOCKER[@]}" exec "$SNS_PROJECT-ctl" sns-daemon restart exporter --address 0.0.0.0
+    compose --profile prometheus up -d --no-deps prometheus > /dev/null 2>&1 \
+        || compose --profile prometheus up -d --no-deps prometheus
+    say "Prometheus runs in the container $SNS_PROJECT-prometheus, port 9090"
+}
+
+remove_prometheus() { "${DOCKER[@]}" rm -f -v "$SNS_PROJECT-prometheus" > /dev/null 2>&1 || true; }
+
 remove_second() { SNS_PROJECT=$SNS_PROJECT-second remove_cluster; }
 
 # A job that Slurm has suspended is frozen. With cgroup v1 nothing can kill it then, and Docker cannot remove its container.
@@ -219,6 +232,7 @@ thaw_jobs() {
 
 remove_cluster() {
     thaw_jobs
+    remove_prometheus
     compose down --volumes --remove-orphans --timeout 1 > /dev/null 2>&1 \
         || compose down --volumes --remove-orphans --timeout 1
 }
@@ -385,7 +399,7 @@ show() {
 verb=${1:-}
 shift || true
 case $verb in
-    build | up | fresh | down | run | shell | site | thousand | second) "cluster_$verb" "$@" ;;
+    build | up | fresh | down | run | shell | site | thousand | second | prometheus) "cluster_$verb" "$@" ;;
     site-down | thousand-down | second-down)
         engine_answers
         find_compose

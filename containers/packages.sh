@@ -1,6 +1,8 @@
 #!/bin/bash
 # Install Debian packages that the Makefile and the cluster need, if their command is missing:
 #   packages.sh COMMAND[:PACKAGE] ...
+# Take one file out of a package, which is not installed:
+#   packages.sh --take FILE TARGET PACKAGE...    out of the first of these packages that this release has
 # Asks no questions; uses sudo if the caller is not root. Other scripts source this file.
 set -euo pipefail
 
@@ -44,6 +46,29 @@ ensure_commands() {
     ((${#missing[@]} == 0)) || apt_install "${missing[@]}"
 }
 
+# take_file FILE TARGET PACKAGE...: for a program of a package that would start a service, or brings much else.
+take_file() {
+    local began=$EPOCHREALTIME name=${1##*/} scratch package
+    announce "take $name" "fetching $name out of Debian's packages" "half a minute"
+    scratch=$(mktemp -d)
+    as_root apt-get update -qq > /dev/null
+    for package in "${@:3}"; do
+        [[ -n $(apt-cache madison "$package") ]] || continue
+        (cd "$scratch" && apt-get download -qq "$package" > log 2>&1) || { cat "$scratch/log" >&2; return 1; }
+        dpkg-deb --fsys-tarfile "$scratch"/*.deb | tar -x -C "$scratch" ".$1"
+        install -D -m 755 "$scratch$1" "$2"
+        rm -rf "$scratch"
+        took "take $name" "$began"
+        return
+    done
+    say "no package of this name: ${*:3}"
+    return 1
+}
+
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
-    ensure_commands "$@"
+    if [[ ${1:-} == --take ]]; then
+        take_file "${@:2}"
+    else
+        ensure_commands "$@"
+    fi
 fi

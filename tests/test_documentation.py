@@ -14,6 +14,7 @@ from prose import sentences, words
 from site_pages import Site
 
 from slurm_sns.cli.command_help import program
+from slurm_sns.metric_table import METRICS
 from slurm_sns.sim.results.columns import CYCLES, JOBS
 from slurm_sns.sim.results.metrics import Metrics
 from slurm_sns.sim.results.summary_types import SimulationSummary
@@ -140,6 +141,10 @@ class TestReference:
         page = MAKERS["metrics"]()
         names = [*SimulationSummary.__annotations__, *JOBS, *CYCLES, *(each.name for each in dataclass_fields(Metrics))]
         assert [name for name in names if f"| `{name}` |" not in page] == []
+
+    def test_every_metric_of_the_exporter_is_there(self) -> None:
+        page = MAKERS["metrics"]()
+        assert [each.name for each in METRICS if f"| `{each.name}` | {each.type} |" not in page] == []
 
     def test_each_maker_fills_one_page(self) -> None:
         pages = "\n".join(page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md"))

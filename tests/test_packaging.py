@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.cli.installations import CONTROLLER, PARTS, SIMULATE
+from slurm_sns.cli.installations import CONTROLLER, EXPORTER, PARTS, SIMULATE
 from slurm_sns.cli.manual import files
 from slurm_sns.config import load
 from slurm_sns.render.texts import texts
@@ -163,10 +163,11 @@ ALONE = ""
 DEPENDENCIES = {
     ALONE: {"clustershell", "jinja2", "pydantic", "pyyaml", "rich", "typer", "typing_extensions"},
     CONTROLLER: {"numba", "numpy", "sqlalchemy"},
+    EXPORTER: {"prometheus_client"},
     SIMULATE: {"matplotlib", "numba", "numpy", "pandas", "scipy"},
 }
 #: No installation but those whose part they are has these.
-BIG = {*PARTS[CONTROLLER], *PARTS[SIMULATE]}
+BIG = set().union(*PARTS.values())
 
 
 class Installation:
@@ -239,6 +240,11 @@ def test_an_installation_has_its_packages_and_no_others(installation: Callable[[
     assert BIG & packages == set(PARTS.get(part, ()))
 
 
+def test_the_exporter_runs_with_its_part_alone(installation: Callable[[str], Installation], tmp_path: Path) -> None:
+    shown = installation(EXPORTER).run("sns", "exporter", "--once", "--socket", tmp_path / "none")
+    assert shown.splitlines()[-1] == "slurm_sns_up 0.0"
+
+
 def test_docs_say_how_many_packages_a_node_needs(installation: Callable[[str], Installation]) -> None:
     page = (CHECKOUT / "docs" / "admins" / "installations.md").read_text(encoding="utf-8")
     [row] = [line for line in page.splitlines() if line.startswith("| `slurm_sns` |")]
@@ -292,6 +298,7 @@ class TestNode:
         ("name", "options", "part"),
         [
             ("scheduler", "", CONTROLLER),
+            ("exporter", "--once", EXPORTER),
             ("simulate", "t.swf --nodes n.csv --policy max-jobs", SIMULATE),
             ("reproduce", "spread-n-share-example --out o", SIMULATE),
             ("workload", "lublin", SIMULATE),

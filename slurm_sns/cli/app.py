@@ -10,6 +10,7 @@ from slurm_sns.cli.live import (
     checking,
     control,
     daemons,
+    exporter,
     key,
     node,
     observe,
@@ -65,6 +66,7 @@ app.command("seff", rich_help_panel=_LOGIN)(seff.seff)
 app.command("observe", rich_help_panel=_LOGIN)(observe.observe)
 app.command("scheduler", rich_help_panel=_RUN)(daemons.scheduler)
 app.command("watchdog", rich_help_panel=_RUN)(daemons.watchdog)
+app.command("exporter", rich_help_panel=_RUN)(exporter.exporter)
 app.command("draft", rich_help_panel=_RUN)(site_files.draft)
 app.command("check", rich_help_panel=_RUN)(checking.check)
 app.command("render", rich_help_panel=_RUN)(site_files.render)

@@ -9,9 +9,10 @@ from importlib.util import find_spec
 from slurm_sns.errors import SnsError
 
 #: What each part adds, as Python imports it; pyproject.toml has the versions.
-CONTROLLER, SIMULATE = "controller", "simulate"
+CONTROLLER, SIMULATE, EXPORTER = "controller", "simulate", "exporter"
 PARTS = {
     CONTROLLER: ("numba", "numpy", "sqlalchemy"),
+    EXPORTER: ("prometheus_client",),
     SIMULATE: ("matplotlib", "numba", "numpy", "pandas", "scipy"),
 }
 

@@ -27,6 +27,7 @@ _TEMPLATES = (
     "resctrl.yaml",
     "sns-scheduler.service",
     "sns-watchdog.service",
+    "sns-exporter.service",
 )
 #: The names of our groups in resctrl, as node/resctrl/groups.py and node/group_writes.py make them.
 _GROUP_NAMES = {"shared": "sns_shared", "job": "sns_job"}

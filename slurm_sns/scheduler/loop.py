@@ -119,10 +119,17 @@ class Scheduler:
     @property
     def trouble(self) -> str:
         """What keeps the loop from planning or from writing the decision record now; empty when nothing does."""
-        restarts = "" if self._restarter is None else self._restarter.trouble
-        record, link = self._decision_record.trouble, self._agent_link.trouble
-        troubles = (self._outage.now, self._tries.trouble, record, link, restarts)
-        return "; ".join(filter(None, troubles))
+        return "; ".join(filter(None, self.troubles.values()))
+
+    @property
+    def troubles(self) -> dict[str, str]:
+        """The same by what does not work: `cycle` is slurmctld, or whatever a cycle failed by."""
+        return {
+            "cycle": self._outage.now,
+            "store": "; ".join(filter(None, (self._tries.trouble, self._decision_record.trouble))),
+            "learning": self._agent_link.trouble,
+            "restarts": "" if self._restarter is None else self._restarter.trouble,
+        }
 
     def run(
         self, interval_s: float, is_stopping: Callable[[], bool], hands_over: Callable[[], bool] = lambda: False
@@ -220,6 +227,7 @@ class Scheduler:
             self._agent_link.learning,
             states,
             NO_RESTARTS_YET if self._restarter is None else self._restarter.view,
+            self._dispatcher.taken_back,
         )
         self._publish(view)
         return view

@@ -54,6 +54,20 @@ class Decision:
     times: int = 1
 
 
+class TakenBack(NamedTuple):
+    """How many placements were undone because Slurm did not start them: the job had met a limit, or another reason."""
+
+    by_limit: int = 0
+    in_vain: int = 0
+
+    def with_one(self, *, is_limited: bool) -> "TakenBack":
+        """With one more."""
+        return TakenBack(self.by_limit + is_limited, self.in_vain + (not is_limited))
+
+
+NONE_TAKEN_BACK = TakenBack()
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
     """What an agent has measured of a run on its node; None is unknown. The run ended there at `ended_s`.

@@ -221,15 +221,17 @@ def _user_id(connection: socket.socket) -> int:
     return int(struct.unpack("3i", credentials)[1])
 
 
-def ask(path: Path, request: dict[str, Any], asked: str = "scheduler") -> Any:
+def ask(path: Path, request: dict[str, Any], asked: str = "scheduler", *, within_s: float = ANSWER_TIMEOUT_S) -> Any:
     """The answer of the running scheduler, or of whom else is asked. While it is too busy, ask again for `PATIENCE_S`.
+
+    `within_s` limits both: the wait for an answer, and for a place.
 
     Raises:
         Unreachable: nobody answers there, or it is too busy.
         SnsError: it answered with an error (BadInput when the request was at fault).
     """
-    deadline_s = time.monotonic() + PATIENCE_S
-    while "busy" in (reply := _ask_once(path, request, asked)) and time.monotonic() < deadline_s:
+    deadline_s = time.monotonic() + min(PATIENCE_S, within_s)
+    while "busy" in (reply := _ask_once(path, request, asked, within_s)) and time.monotonic() < deadline_s:
         time.sleep(ASKED_AGAIN_S)
     if "busy" in reply:
         raise Unreachable(f"the {asked} at {path} is busy: {reply['error']}")
@@ -238,10 +240,10 @@ def ask(path: Path, request: dict[str, Any], asked: str = "scheduler") -> Any:
     return reply["answer"]
 
 
-def _ask_once(path: Path, request: dict[str, Any], asked: str) -> dict[str, Any]:
+def _ask_once(path: Path, request: dict[str, Any], asked: str, within_s: float) -> dict[str, Any]:
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(ANSWER_TIMEOUT_S)
+            connection.settimeout(within_s)
             connection.connect(os.fspath(path))
             with suppress(BrokenPipeError):  # a caller who is turned away gets that answer before the request is read
                 connection.sendall(_line(request))

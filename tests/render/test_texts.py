@@ -167,6 +167,12 @@ class TestUnits:
         assert "RuntimeDirectory" not in unit["sns-scheduler.service"]
         assert "StateDirectory" not in unit["sns-scheduler.service"]
 
+    def test_the_exporter_has_no_right_of_slurms_user_and_asks_the_configured_socket(self, tmp_path: Path) -> None:
+        unit = texts(configured(tmp_path, "paths: {run_dir: /run/a}\n"), SOURCE)["sns-exporter.service"]
+        assert "\nExecStart=/usr/local/bin/sns exporter --socket /run/a/scheduler.sock\n" in unit
+        assert "\nDynamicUser=yes\n" in unit
+        assert "\nUser=" not in unit
+
     def test_the_daemons_run_as_slurms_user_with_this_configuration(self, tmp_path: Path) -> None:
         unit = texts(configured(tmp_path, "slurm: {user: slurmadm}\npaths: {sns_command: /opt/sns/bin/sns}\n"), SOURCE)
         for name in ("scheduler", "watchdog"):

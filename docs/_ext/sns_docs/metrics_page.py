@@ -1,7 +1,8 @@
-"""The reference of a simulation's results: the fields of summary.json, and the columns of jobs.csv and cycles.csv."""
+"""The reference of metrics: of the running scheduler, and a simulation's results (summary.json, jobs.csv, cycles.csv)."""
 
 from collections.abc import Iterator, Mapping
 
+from slurm_sns.metric_table import METRICS
 from slurm_sns.policies.registry import REGISTRY, specification
 from slurm_sns.policies.specification import settings_of
 from slurm_sns.sim.results import columns
@@ -18,8 +19,17 @@ COLUMNS = (
 
 
 def text() -> str:
-    """The summary, part by part, the parameters of policies, and the columns of the files."""
-    return "\n".join([*_summary(), *_parameters(), *(line for name, each in COLUMNS for line in _columns(name, each))])
+    """The scheduler's metrics; the summary, part by part, the parameters of policies, and the columns of the files."""
+    columns_of_files = (line for name, each in COLUMNS for line in _columns(name, each))
+    return "\n".join([*_running(), *_summary(), *_parameters(), *columns_of_files])
+
+
+def _running() -> Iterator[str]:
+    yield "## Of the running scheduler\n"
+    rows = (
+        (code(each.name), str(each.type), ", ".join(map(code, each.labels)), escaped(each.help)) for each in METRICS
+    )
+    yield table(("metric", "type", "labels", "meaning"), rows)
 
 
 def _summary() -> Iterator[str]:

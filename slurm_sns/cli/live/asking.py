@@ -1,7 +1,6 @@
 """`sns status`, `sns explain JOBID`, and how any command asks the running scheduler."""
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from slurm_sns.cli.live import scheduler_socket
 from slurm_sns.cli.options import DEFAULT_CONFIG, AsJson, Config
 from slurm_sns.errors import BadInput
 
@@ -89,7 +89,7 @@ def asker(config: Path, request: dict[str, Any]) -> Callable[[], Any]:
     from slurm_sns.errors import Unreachable
     from slurm_sns.sockets.unix_socket import ask
 
-    socket = _socket(config)
+    socket = scheduler_socket.path(config)
 
     def asked() -> Any:
         try:
@@ -112,22 +112,11 @@ def _last_sign_of_life(heartbeat: Path) -> str:
     return f"; its last sign of life was {duration(age_s)} ago"
 
 
-def is_for_admins(config: Path) -> bool:
-    """Whether the configuration exists and the caller may not read it."""
-    return os.access(config, os.F_OK) and not os.access(config, os.R_OK)
-
-
-def _socket(config: Path) -> Path:
-    """The configured socket; the default one if only admins may read the configuration (it can hold a password)."""
-    from slurm_sns import config as configuration
-    from slurm_sns.config.settings import PathsSection
-
-    return PathsSection().socket if is_for_admins(config) else configuration.load(config).paths.socket
-
-
 def interval_s(config: Path) -> float:
     """The seconds from cycle to cycle; the default if only admins may read the configuration."""
     from slurm_sns import config as configuration
     from slurm_sns.config.settings import SchedulerSection
 
-    return SchedulerSection().interval_s if is_for_admins(config) else configuration.load(config).scheduler.interval_s
+    if scheduler_socket.is_for_admins(config):
+        return SchedulerSection().interval_s
+    return configuration.load(config).scheduler.interval_s

@@ -32,6 +32,7 @@ def scheduler(
     from slurm_sns.policies.registry import specification
     from slurm_sns.scheduler.answers.requests import Answers
     from slurm_sns.scheduler.answers.view import RecentCycles
+    from slurm_sns.scheduler.counters import Counters, TimedPolicy, counted
     from slurm_sns.scheduler.gate.leases import no_estimates
     from slurm_sns.scheduler.loop import Scheduler
     from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
@@ -49,22 +50,23 @@ def scheduler(
     process.require_commands()
     process.start_logging(settings.log_level)
     stop = process.StopSignal()
-    ports = parts.ports(settings, stop)
-    recent, asked, board = RecentCycles(), set[int](), EstimateBoard()
     told = parts.settings(settings)
+    recent, asked, board, counters = RecentCycles(), set[int](), EstimateBoard(), Counters(stop.now(), told.partitions)
+    ports = counted(parts.ports(settings, stop), counters)
     learner, sign, channel = None, None, ExitStack()
     if found := parts.hub_and_sign(settings, ports.log):
         hub, sign = found
         ports = replace(ports, agents=channel.enter_context(hub))
         learner = parts.learner(settings, hub, told, ports.log)
     estimating = parts.estimating(settings, policy, told, ports, board)
+    metrics = parts.metrics(settings, recent, counters, lambda: {**loop.troubles, "estimates": board.trouble}, stop)
     loop = Scheduler(
         ports,
-        policy,
+        TimedPolicy(policy, counters, stop.steady),
         told,
         # Without the programs, which come from the store in every cycle.
         SpreadRules(policy.alternatives, settings.spread_n_share.program, known=KnownAlternatives()),
-        parts.publisher(recent, estimating),
+        parts.publisher(recent, metrics, estimating),
         specification=specification(settings.policy),
         sign=sign,
         learner=learner,
@@ -85,9 +87,11 @@ def scheduler(
         board=board,
         rules=rules,
         measurements=ports.measurements,
+        metrics=metrics.answer,
     )
-    managed = ",".join(settings.partitions)
-    process.log.info("scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, managed)
+    process.log.info(
+        "scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, ",".join(settings.partitions)
+    )
     ready_s = parts.warm_up(policy, estimates=estimating is not None)
     process.log.info("scheduler: ready to plan after %.1f s", ready_s)
     with channel, estimating or nullcontext(), ControlSocket(settings.paths.socket, answers.answer, admins):

@@ -18,8 +18,10 @@ from slurm_sns.policies.spread_n_share.drift import DriftParameters
 from slurm_sns.policies.spread_n_share.exploration import Exploration
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.restarts.rules import RestartRules
+from slurm_sns.scheduler.answers.metrics import MetricsAnswers
 from slurm_sns.scheduler.answers.trying import SubmissionRules
 from slurm_sns.scheduler.answers.view import RecentCycles, View
+from slurm_sns.scheduler.counters import Counters
 from slurm_sns.scheduler.dispatch.dispatcher import Sign
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningRules
@@ -199,15 +201,30 @@ def restart_rules(told: ReschedulingSection) -> RestartRules:
     )
 
 
-def publisher(recent: RecentCycles, estimating: "EstimateThread | None") -> Callable[[View], None]:
-    """What takes the view of each cycle: the answers, and what makes estimates."""
+def publisher(
+    recent: RecentCycles, metrics: MetricsAnswers, estimating: "EstimateThread | None"
+) -> Callable[[View], None]:
+    """What takes the view of each cycle: the answers, the metrics, and what makes estimates."""
 
     def publish(view: View) -> None:
+        metrics.publish(view)
         recent.publish(view)
         if estimating is not None:
             estimating.show(view.situation, {start.job_id for start in view.plan.starts})
 
     return publish
+
+
+def metrics(
+    config: Config,
+    recent: RecentCycles,
+    counters: Counters,
+    troubles: Callable[[], Mapping[str, str]],
+    clock: StopSignal,
+) -> MetricsAnswers:
+    """What gives the metrics' values."""
+    told, interval_s = settings(config), config.scheduler.interval_s
+    return MetricsAnswers(recent, counters, told, troubles, clock.now, policy=config.policy, interval_s=interval_s)
 
 
 def submission_rules(config: Config, policy: Policy) -> SubmissionRules:

@@ -84,7 +84,7 @@ ProgramSource = Loaded | SchedulerPrograms
 
 def source(file: Path | None, config: Path) -> ProgramSource:
     """The file if one is given, otherwise what the caller may read: the store, or the scheduler's answers."""
-    from slurm_sns.cli.live.asking import is_for_admins
+    from slurm_sns.cli.live.scheduler_socket import is_for_admins
 
     if file is not None:
         from slurm_sns.config.profiles_yaml import read_profiles

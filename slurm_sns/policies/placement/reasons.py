@@ -206,6 +206,17 @@ def _some(names: Iterable[str], limit: int = 3) -> str:
     return shown if len(listed) <= limit else f"{shown} and {len(listed) - limit} more"
 
 
+def idle_withheld_cores(plan: Plan) -> int | None:
+    """The cores that are free after this plan and withheld for a waiting job; None for a plan without a record."""
+    record = plan.record
+    if not isinstance(record, PassRecord):
+        return None
+    if not plan.report.withheld_for:
+        return 0
+    after = FreeCapacity(record, record.members[plan.report.chosen])
+    return int((np.maximum(after.free_if_none_withheld[0], 0) - np.maximum(after.free[0], 0)).sum())
+
+
 def explain(
     snapshot: Snapshot,
     plan: Plan,

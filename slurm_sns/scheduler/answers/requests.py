@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any, Literal, cast
 
 from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.metric_table import Samples
 from slurm_sns.model import Job, Node, Plan, Reason, Snapshot, Start, WaitKind, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.answers import pass_through
@@ -81,7 +82,7 @@ _PASS_THROUGH_STATES = {
 #: The state of a job that has ended but not left all its nodes yet, and of a gated job that somebody holds.
 COMPLETING, HELD = "completing", "held"
 
-COMMANDS = ("status", "queue", "explain", "profile", "release", "smaller-request", "measured", "job", "try")
+COMMANDS = ("status", "queue", "explain", "profile", "release", "smaller-request", "measured", "job", "try", "metrics")
 
 #: What is waited for there is on nodes: it depends on the features that these must have.
 _ON_NODES = (WaitKind.RESOURCES, WaitKind.NODES, WaitKind.TOO_LARGE)
@@ -107,7 +108,9 @@ class Answers:
         board: EstimateBoard | None = None,
         rules: SubmissionRules | None = None,
         measurements: Measurements | None = None,
+        metrics: Callable[[], Samples] | None = None,
     ) -> None:
+        self._metrics = metrics
         self._recent, self._asked, self._rules = recent, asked, rules
         self._board = board or EstimateBoard()
         self._measurements = measurements
@@ -127,6 +130,8 @@ class Answers:
             SnsError: the first cycle has not ended yet, the decision record cannot be read, or too many jobs are being
                 explained at once.
         """
+        if request.get("command") == "metrics" and self._metrics is not None:
+            return self._metrics()
         view = self._recent.view
         if view is None:
             raise SnsError("the scheduler has not finished its first cycle; try again in a moment")

@@ -19,7 +19,7 @@ from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.answers.answer_types import ConnectedAgents
 from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState
 from slurm_sns.scheduler.observation import JobState, ObservedJob
-from slurm_sns.scheduler.ports import NO_RESTARTS, Decisions, RestartNote
+from slurm_sns.scheduler.ports import NO_RESTARTS, NONE_TAKEN_BACK, Decisions, RestartNote, TakenBack
 from slurm_sns.scheduler.restarts.restarter import NO_RESTARTS_YET, RestartView
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.task_ids import label
@@ -30,8 +30,9 @@ from slurm_sns.wire.values import NodeState, RunId
 class View:
     """What the last cycle saw and did, for status, queue, explain and profile. Immutable: other threads read it.
 
-    `at_s` is when the cycle ended, `took_s` how long it took; `cycles` and `placed` count since the scheduler began,
-    `renewed_per_minute` counts the gates that were renewed during the last minute.
+    `at_s` is when the cycle ended, `took_s` how long it took; `cycles`, `placed` and `taken_back` (placements that
+    Slurm did not start in time) count since the scheduler began, `renewed_per_minute` counts the gates that were
+    renewed during the last minute.
     `disabled` is True while the kill switch is on. `programs` are the profiles that the cycle planned with,
     `imported` are those among them, or replaced by them, that were imported, and `learning` is what is measured of
     programs. `agents` is what the connected agents said of their nodes, by node; None where there are no agents.
@@ -52,6 +53,7 @@ class View:
     learning: LearningState = NOTHING_LEARNT
     agents: Mapping[str, NodeState] | None = None
     restarts: RestartView = NO_RESTARTS_YET
+    taken_back: TakenBack = NONE_TAKEN_BACK
 
 
 #: Ten minutes of cycles of one second.

@@ -32,7 +32,7 @@ from slurm_sns.scheduler.gate.orders import (
 )
 from slurm_sns.scheduler.history import StoredTries
 from slurm_sns.scheduler.observation import UNREADABLE, ObservedJob
-from slurm_sns.scheduler.ports import Ports
+from slurm_sns.scheduler.ports import NONE_TAKEN_BACK, Ports
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import takes_all_memory, whole_memory_mb
 from slurm_sns.scheduler.snapshot.situation import Situation
@@ -174,7 +174,8 @@ class OrderQueue:
 class Dispatcher:
     """Sends follow-ups, plans and renewals; `placed` counts the placements that Slurm has accepted.
 
-    All but `commit` raise Unreachable if slurmctld does not answer.
+    `taken_back` counts those that were undone because Slurm did not start them in time. All methods but `commit` raise
+    Unreachable if slurmctld does not answer.
     """
 
     def __init__(
@@ -193,6 +194,7 @@ class Dispatcher:
         self._grants = GrantSigner(sign, ports.log)
         self.orders = OrderQueue(ports, settings.heartbeat_timeout_s)
         self.placed = 0
+        self.taken_back = NONE_TAKEN_BACK
         #: When gates were renewed during the last minute.
         self._renewals_s: deque[float] = deque()
         self._renewed_s = float("-inf")  # a new scheduler makes up for the time in which none ran
@@ -277,7 +279,8 @@ class Dispatcher:
             if order.nodes is not None:
                 self._refused.pop(self._refused_key(job), None)  # the same nodes are its owner's from now on
             if situation.statuses[job.id] is Status.OVERDUE and order.kind is OrderKind.REGATE:
-                tries[job.id] = not_started(job, tries.get(job.id), self._settings, self._clock.now())
+                tried = tries[job.id] = not_started(job, tries.get(job.id), self._settings, self._clock.now())
+                self.taken_back = self.taken_back.with_one(is_limited=bool(tried.limited_by))
             elif order.kind is OrderKind.FREE:
                 tries.pop(job.id, None)
         return notes

@@ -192,10 +192,10 @@ def test_who_asks_in_vain_is_told_when_the_scheduler_was_there(sns, config: Path
     assert "; its last sign of life was 3.0 h ago; while it does not run" in errors
 
 
-def test_a_configuration_that_its_admin_hides_hides_no_socket(config: Path, mocker) -> None:
+def test_a_configuration_that_its_admin_hides_hides_nopath(config: Path, mocker) -> None:
     """It may hold the database's password; users then ask the usual socket."""
-    from slurm_sns.cli.live.asking import _socket
+    from slurm_sns.cli.live.scheduler_socket import path
 
-    assert _socket(config) == config.parent / "scheduler.sock"
+    assert path(config) == config.parent / "scheduler.sock"
     mocker.patch("os.access", side_effect=lambda _path, mode: mode == os.F_OK)  # root may read every file
-    assert _socket(config) == Path("/run/sns/scheduler.sock")
+    assert path(config) == Path("/run/sns/scheduler.sock")
