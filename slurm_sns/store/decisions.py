@@ -47,7 +47,7 @@ class StoredDecisions:
         self._keep_s = keep_days * 86400
         self._keep_snapshots = keep_snapshots
         old_tasks = older_than(self._keep_s, array_tasks.c.at_s)
-        self._retention = Retention(engine, UNWRITABLE, self._delete_snapshots, self._delete_cycles, old_tasks)
+        self._retention = Retention(engine, UNWRITABLE, self._delete_snapshots, old_tasks, self._delete_cycles)
 
     def record(
         self,

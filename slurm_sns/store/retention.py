@@ -7,6 +7,7 @@ write. So what a shorter `store.keep_days` makes too old goes in the course of d
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from sqlalchemy import Column, Connection, Engine, delete, select
 
@@ -28,7 +29,7 @@ DeleteBatch = Callable[[Connection, float], bool]
 
 
 class Retention:
-    """Calls these functions after writes; `what_fails` begins the text of an error."""
+    """Calls these functions after writes, each until it has nothing left; `what_fails` begins the text of an error."""
 
     def __init__(self, engine: Engine, what_fails: str, *parts: DeleteBatch) -> None:
         """Use an engine of `open_store`."""
@@ -48,11 +49,10 @@ class Retention:
         self._writes += 1
         until_s = time.monotonic() + BUDGET_S
         while self._left and time.monotonic() < until_s:
-            self._left = tuple(part for part in self._left if self._delete(part, now_s))
-
-    def _delete(self, part: DeleteBatch, now_s: float) -> bool:
-        with transaction(self._engine, self._what_fails) as connection:
-            return part(connection, now_s)
+            with transaction(self._engine, self._what_fails) as connection:
+                more = self._left[0](connection, now_s)
+            if not more:
+                self._left = self._left[1:]
 
 
 def older_than(keep_s: float, moment: "Column[float]") -> DeleteBatch:
@@ -76,5 +76,7 @@ def _give_pages_back(connection: Connection, _now_s: float) -> bool:
     free = pragma("freelist_count")
     if free < max(FREE_PAGES, FREE_SHARE * pragma("page_count")) or not pragma("auto_vacuum"):
         return False
-    connection.exec_driver_sql(f"PRAGMA incremental_vacuum({PAGES})").all()
+    # Not execute, which takes the first step of a statement that returns no rows: one page.
+    raw: Any = connection.connection.driver_connection
+    raw.executescript(f"PRAGMA incremental_vacuum({PAGES})")
     return True

@@ -2,18 +2,18 @@
 
     python tests/benchmarks/records.py DIRECTORY [--days 1 30 365] [--jobs 50000] [--cycles 20000] [--repeat 1000]
 
-A SQLite file in DIRECTORY is filled with so many days of so many jobs a day. Each job has a start and a measured run on a
-node, every tenth a note, every third is an array's task, and every fifth has the explanation of a job that may be
-spread. So many cycles of a day record something. The 500 newest cycles have snapshots of 5,000 waiting jobs on 1,000
-nodes. Nothing is extrapolated: each number of days is measured in a file that holds all of them.
+A SQLite file in DIRECTORY is filled with so many days of so many jobs a day, which are recorded in so many cycles. Each
+job has a start and a measured run on a node, every tenth a note, every third is a task of an array, and every fifth has
+the explanation of a job that may be spread. Each cycle that is timed records two or three starts and the snapshot of
+5,000 waiting jobs on 1,000 nodes, of which 500 are kept. Nothing is extrapolated: the file holds all of these days.
 
 Prints a line of JSON for each number of days, times in milliseconds:
 
-- `explain`: what was decided about a job of any day, with the file's pages in memory; `explain_cold` without;
-- `write`: a recorded cycle of two or three starts while nothing is old; `write_deleting` while a day's rows are too old;
-- `delete`: the deletes of these cycles, alone: each holds the database's lock for as long; the whole day in `delete_day_s`,
-  without the cycles between them;
-- `snapshot_bytes` is what the newest snapshot takes, `file_bytes` the whole file.
+- `explain`: what was decided about a job of any day, with the file in memory; `explain_cold`: from the disk;
+- `write`: a recorded cycle while nothing is too old; `write_deleting`: while the first day is;
+- `delete`: the transactions of these that delete: the database is locked for as long; `gone_per_write`: of how many
+  cycles the rows are deleted for each that is written;
+- `file_bytes`, and `snapshot_bytes` of one snapshot.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from sqlalchemy import Engine, event, func, select
 
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start
@@ -35,7 +36,7 @@ from slurm_sns.policies.base import Explanation, JobRequest, NodeType, Request
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.store.database import open_store
 from slurm_sns.store.decisions import StoredDecisions, pack
-from slurm_sns.store.retention import Retention, delete_old
+from slurm_sns.store.schema import cycles, measured_runs
 
 DAY_S = 86_400
 KEEP_SNAPSHOTS = 500
@@ -88,13 +89,12 @@ class Site:
                     ("array_tasks", "job_id, array_id, task, at_s", self._tasks(day)),
                     (
                         "measured_runs",
-                        "job_id, restarts, node, user_id, ended_s, least_ways, most_ways, seconds, ipc, bandwidth_gbps, "
-                        "alone_s, ipc_alone",
+                        ", ".join(column.name for column in measured_runs.columns),
                         self._runs(day),
                     ),
                 ):
                     places = ", ".join("?" * len(columns.split(",")))
-                    database.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)  # noqa: S608
+                    database.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)
                 database.commit()
         database.close()
 
@@ -156,40 +156,69 @@ def forget_pages(path: Path) -> None:
             os.close(descriptor)
 
 
+class Deletes:
+    """How long each transaction of the engine that deletes takes, in milliseconds, from its first delete to its end."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.took_ms: list[float] = []
+        self._began_s: float | None = None
+        event.listen(engine, "before_cursor_execute", self._execute)
+        event.listen(engine, "checkin", self._end)
+
+    def _execute(self, _connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if self._began_s is None and statement.startswith("DELETE"):
+            self._began_s = time.perf_counter()
+
+    def _end(self, *_: object) -> None:
+        if self._began_s is not None:
+            self.took_ms.append(1000 * (time.perf_counter() - self._began_s))
+            self._began_s = None
+
+
+class Scheduler:
+    """Cycles that start two or three jobs each, at a moment, and keep decisions for so many days."""
+
+    def __init__(self, engine: Engine, now_s: float, keep_days: int) -> None:
+        self.decisions = StoredDecisions(engine, keep_days, KEEP_SNAPSHOTS)
+        self._seen, self._now_s = snapshot(), now_s
+
+    def cycle(self, number: int) -> None:
+        """Record the cycle with this number."""
+        jobs = range(10**9 + 3 * number, 10**9 + 3 * number + 2 + number % 2)
+        starts = tuple(Start(job, ("node0001",), OWN, REASON) for job in jobs)
+        owners = dict.fromkeys(jobs, 2001)
+        plan = Plan(starts, report=REPORT)
+        self.decisions.record(self._now_s, self._seen, plan, {}, owners=owners, explanations={}, tasks={})
+
+
 def measured(path: Path, site: Site, days: int, repeat: int) -> dict[str, object]:
     """What a file that holds so many days costs."""
-    engine = open_store(f"sqlite:///{path}")
-    seen = snapshot()
-    now_s = float(days * DAY_S)
-    draw = random.Random(1)
-    next_job = 10**9
+    engine, draw, now_s = open_store(f"sqlite:///{path}"), random.Random(1), float(days * DAY_S)
+    keeping, deleting = (Scheduler(engine, now_s, keep_days) for keep_days in (days + 1, days - 1 or 1))
+    if days == 1:  # the first day is too old on the second
+        deleting = Scheduler(engine, now_s + DAY_S, 1)
 
-    def explain(decisions: StoredDecisions) -> Callable[[int], object]:
-        return lambda _: decisions.of_job(draw.randint(1, days * site.jobs))
+    def explain(_: int) -> None:
+        keeping.decisions.of_job(draw.randint(1, days * site.jobs))
 
-    def write(decisions: StoredDecisions) -> Callable[[int], object]:
-        def act(at: int) -> None:
-            nonlocal next_job
-            next_job += 3
-            starts = tuple(Start(next_job + each, ("node0001",), OWN, REASON) for each in range(2 + at % 2))
-            owners = {start.job_id: 2001 for start in starts}
-            decisions.record(now_s, seen, Plan(starts, report=REPORT), {}, owners=owners, explanations={}, tasks={})
+    def count() -> int:
+        with engine.connect() as connection:
+            return int(connection.execute(select(func.count(cycles.c.id)).where(cycles.c.at_s < DAY_S)).scalar() or 0)
 
-        return act
-
-    keeping = StoredDecisions(engine, Retention(days + 1, KEEP_SNAPSHOTS))
-    deleting = StoredDecisions(engine, Retention(days - 1 or 1, KEEP_SNAPSHOTS))
     found: dict[str, object] = {"days": days, "jobs": days * site.jobs}
+    found["write"] = shown(timed(keeping.cycle, max(repeat, KEEP_SNAPSHOTS)))
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
-    found["write"] = shown(timed(write(keeping), max(repeat, KEEP_SNAPSHOTS)))
-    found["file_bytes"] = path.stat().st_size
-    found["snapshot_bytes"] = len(pack(seen))
+    found["file_bytes"], found["snapshot_bytes"] = path.stat().st_size, len(pack(snapshot()))
     forget_pages(path)
-    found["explain_cold"] = shown(timed(explain(keeping), repeat))
-    timed(explain(keeping), repeat)
-    found["explain"] = shown(timed(explain(keeping), repeat))
-    found["write_deleting"] = shown(timed(write(deleting), repeat))
+    found["explain_cold"] = shown(timed(explain, repeat))
+    timed(explain, repeat)
+    found["explain"] = shown(timed(explain, repeat))
+    before, deletes = count(), Deletes(engine)
+    found["write_deleting"] = shown(timed(deleting.cycle, repeat))
+    found["gone_per_write"] = round((before - count()) / repeat, 2)
+    found["delete"] = shown(deletes.took_ms)
+    engine.dispose()
     return found
 
 
