@@ -18,7 +18,9 @@ _BYTEWISE = {"charset": "utf8mb4", "collate": "utf8mb4_bin"}
 
 
 def _table(name: str, *columns: Column[Any]) -> Table:
-    options = {f"{dialect}_{key}": value for dialect in ("mysql", "mariadb") for key, value in _BYTEWISE.items()}
+    options: dict[str, Any] = {
+        f"{dialect}_{key}": value for dialect in ("mysql", "mariadb") for key, value in _BYTEWISE.items()
+    }
     return Table(name, metadata, *columns, **options)
 
 
