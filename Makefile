@@ -93,8 +93,8 @@ cluster-shell: ## a shell on the controller as alice; another user with USER=roo
 # those of resctrl, which mount an emulated one (fuse3 brings libfuse), and let Intel's pqos use it, where there is one; for
 # those of the store, which start MariaDB and PostgreSQL in temporary directories.
 test-tools:
-	@containers/packages.sh mariadbd:mariadb-server-core postgres:postgresql
-	@containers/packages.sh lua5.1 gcc:build-essential fusermount3:fuse3 $(if $(filter x86_64,$(shell uname -m)),pqos:intel-cmt-cat)
+	@containers/packages.sh lua5.1 gcc:build-essential fusermount3:fuse3 mariadbd:mariadb-server-core postgres:postgresql \
+		$(if $(filter x86_64,$(shell uname -m)),pqos:intel-cmt-cat)
 
 $(VENV)/bin/python:
 	@python=; for candidate in $(PYTHONS); do \

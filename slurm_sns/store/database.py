@@ -53,10 +53,10 @@ _REMEDIES = {
 WAITS_S = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
 #: The lock under which tables are made: its name on MariaDB, its number on PostgreSQL (any that others do not use).
 LOCK_NAME, LOCK_NUMBER = "slurm_sns upgrade", 7_386_001
-#: Rows that a statement deletes by their keys. SQLite before 3.32 takes 999 values, and a key has up to three.
-KEYS_AT_ONCE = 300
 #: The longest wait for that lock.
 MARIADB_PATIENCE_S = 60
+#: Rows that a statement deletes by their keys. SQLite before 3.32 takes 999 values, and a key has up to three.
+KEYS_AT_ONCE = 300
 
 
 def open_store(url: str) -> Engine:

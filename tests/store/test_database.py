@@ -175,6 +175,22 @@ def test_making_the_tables_fails_or_is_complete(path: Path) -> None:
     assert content(path) == before
 
 
+def test_a_copy_that_is_made_between_writes_is_a_working_database(path: Path, tmp_path: Path) -> None:
+    """As docs/admins/database.md says."""
+    history = opened(path)
+    history.save([TRY], [])
+    copy = tmp_path / "copy.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"VACUUM INTO '{copy}'")
+        history.save([Try(8, 99)], [])
+    assert opened(copy).load() == {7: TRY}
+    opened(copy).save([Try(9, 99)], [])
+    assert set(opened(copy).load()) == {7, 9}
+    assert copy.stat().st_mode & 0o077 == 0
+    with closing(sqlite3.connect(copy)) as database:
+        assert database.execute("PRAGMA auto_vacuum").fetchall() == [(2,)], "its file can become smaller, too"
+
+
 def test_an_empty_file_that_cannot_be_written_is_no_answer(path: Path) -> None:
     path.touch()
     with pytest.raises(Unreachable, match="must belong to SlurmUser and be writable"):

@@ -64,8 +64,9 @@ def test_tries_of_jobs_that_are_gone_are_forgotten(history: StoredHistory, url: 
 def test_a_save_happens_as_a_whole_or_not_at_all(history: StoredHistory, url: str) -> None:
     history.save([FULL], [])
     broken = replace(FULL, job_id=9, note=None)
-    with pytest.raises(Unreachable, match="cannot be written"):
+    with pytest.raises(Unreachable, match="cannot be written") as problem:
         history.save([replace(FULL, note="new"), broken], [7])
+    assert FULL.limited_by not in one_line(problem), "a row can hold what users wrote"
     assert again(url).load() == {7: FULL}
 
 
