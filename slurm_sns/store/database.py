@@ -72,7 +72,8 @@ def open_store(url: str) -> Engine:
     except (SQLAlchemyError, ImportError) as problem:
         # The text leaves out the URL, which may hold a password.
         raise BadInput(
-            f"store.url: {problem}; valid: sqlite:////absolute/path, mysql+pymysql://..., postgresql+pg8000://..."
+            f"store.url: {problem}; valid: sqlite:////absolute/path; with its driver installed (pip install pymysql, "
+            "pip install pg8000) mariadb+pymysql://... or postgresql+pg8000://..."
         ) from None
     if engine.dialect.name == "sqlite":
         _make_private(engine.url.database)
