@@ -194,9 +194,8 @@ class Scheduler:
 def measured(path: Path, site: Site, days: int, repeat: int) -> dict[str, object]:
     """What a file that holds so many days costs."""
     engine, draw, now_s = open_store(f"sqlite:///{path}"), random.Random(1), float(days * DAY_S)
-    keeping, deleting = (Scheduler(engine, now_s, keep_days) for keep_days in (days + 1, days - 1 or 1))
-    if days == 1:  # the first day is too old on the second
-        deleting = Scheduler(engine, now_s + DAY_S, 1)
+    keeping = Scheduler(engine, now_s, days + 1)
+    deleting = Scheduler(engine, now_s + DAY_S, days)  # a day later the first day is too old
 
     def explain(_: int) -> None:
         keeping.decisions.of_job(draw.randint(1, days * site.jobs))
