@@ -18,6 +18,7 @@ from sqlalchemy import Engine, create_engine, event, inspect, make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool, Pool
 
+from slurm_sns.store import retention
 from slurm_sns.store.database import open_store
 from slurm_sns.store.schema import metadata, schema_version
 
@@ -154,6 +155,12 @@ class Servers:
         engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
         yield engine
         engine.dispose()
+
+
+@pytest.fixture(autouse=True)
+def time_to_delete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each write the time to delete all that is old: a busy machine would decide otherwise."""
+    monkeypatch.setattr(retention, "BUDGET_S", 600)
 
 
 @pytest.fixture(scope="session")

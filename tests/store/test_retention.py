@@ -34,11 +34,10 @@ def rows(engine: Engine) -> list[int]:
 
 @pytest.fixture
 def few_at_once(mocker: MockerFixture) -> None:
-    """Two rows in a batch, and all the time that it takes."""
+    """Two rows or snapshots in a batch."""
     for module in ("retention", "decisions"):
         mocker.patch(f"slurm_sns.store.{module}.BATCH_ROWS", 2)
     mocker.patch("slurm_sns.store.decisions.SNAPSHOTS", 2)
-    mocker.patch.object(retention, "BUDGET_S", 60)
 
 
 @pytest.mark.usefixtures("few_at_once")
@@ -72,6 +71,7 @@ def test_fewer_snapshots_than_before_are_kept_and_their_decisions_stay(url: str)
 
 
 def test_what_does_not_fit_into_the_time_goes_after_the_next_writes(file_url: str, mocker: MockerFixture) -> None:
+    mocker.patch.object(retention, "BUDGET_S", 0.5)
     clock = mocker.patch("slurm_sns.store.retention.time.monotonic", side_effect=[0.0, 0.0, 1.0, *[2.0] * 4])
     batches = []
 
@@ -118,7 +118,6 @@ def test_a_batch_that_fails_is_no_answer(url: str) -> None:
 def test_sqlites_file_becomes_smaller_where_much_is_deleted(
     file_url: str, tmp_path: Path, mocker: MockerFixture
 ) -> None:
-    mocker.patch.object(retention, "BUDGET_S", 60)
     mocker.patch.object(retention, "FREE_PAGES", 10)
     engine = open_store(file_url)
     stored = StoredDecisions(engine, keep_days=30, keep_snapshots=500)
