@@ -13,10 +13,17 @@ as_root() {
     if ((EUID == 0)); then "$@"; else sudo "$@"; fi
 }
 
+# Debian's package would make a database and start a server for it. Whoever has chosen that himself keeps it.
+without_postgresql_server() {
+    local chosen=/etc/postgresql-common/createcluster.conf
+    [[ -e $chosen ]] || as_root sh -c "mkdir -p ${chosen%/*} && echo 'create_main_cluster = off' > $chosen"
+}
+
 apt_install() {
     local began=$EPOCHREALTIME
     announce "apt $*" "installing with apt: $*" "a minute or two"
     as_root apt-get update -qq > /dev/null
+    [[ " $* " != *" postgresql "* ]] || without_postgresql_server
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" > /dev/null
     took "apt $*" "$began"
 }
@@ -36,7 +43,10 @@ apt_install_first() {
 }
 
 # Daemons are in directories that are not on every user's PATH.
-has_command() { PATH=$PATH:/usr/sbin:/sbin command -v "$1" > /dev/null; }
+has_command() {
+    local postgresql=(/usr/lib/postgresql/*/bin)
+    PATH=$PATH:/usr/sbin:/sbin:$(IFS=:; echo "${postgresql[*]}") command -v "$1" > /dev/null
+}
 
 ensure_commands() {
     local wanted missing=()

@@ -1,9 +1,9 @@
 """How the database is opened: SQLite by default, MariaDB or PostgreSQL by URL.
 
-An empty database gets the tables of `schema`, and the table `schema_version` says their version. A database of any
-other version is refused and left alone. Of several processes that open an empty database, the first makes the tables
-and the others wait. MariaDB has no transactions for DDL: there, the next process completes what one that was killed has
-begun.
+An empty database gets the tables of `schema`, and the table `schema_version` says their version. One of an older
+version for which `upgrades` has the steps is upgraded; any other is refused and left alone. Of several processes that
+open such a database, the first makes or upgrades the tables and the others wait. MariaDB has no transactions for DDL:
+there, the next process completes what one that was killed has begun.
 """
 
 import os
@@ -18,7 +18,6 @@ from sqlalchemy import (
     Connection,
     Engine,
     Table,
-    bindparam,
     create_engine,
     delete,
     event,
@@ -27,12 +26,15 @@ from sqlalchemy import (
     inspect,
     make_url,
     select,
+    tuple_,
+    update,
 )
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from slurm_sns.errors import BadInput, Unreachable
 from slurm_sns.store.schema import VERSION, metadata, schema_version
+from slurm_sns.store.upgrades import UPGRADES
 
 MOVE_IT_AWAY = "stop the scheduler, move the file away, start: what it did with a job stands in the job"
 
@@ -53,21 +55,25 @@ WAITS_S = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64)
 LOCK_NAME, LOCK_NUMBER = "slurm_sns upgrade", 7_386_001
 #: The longest wait for that lock.
 MARIADB_PATIENCE_S = 60
+#: Rows that a statement deletes by their keys. SQLite before 3.32 takes 999 values, and a key has up to three.
+KEYS_AT_ONCE = 300
 
 
 def open_store(url: str) -> Engine:
-    """Open the database at `url`; make the tables if it is empty.
+    """Open the database at `url`; make the tables if it is empty, upgrade them if they are of an older version.
 
     Raises:
         BadInput: the URL does not name a kind of database that we support.
-        Unreachable: the database cannot be opened, or its tables are of another version.
+        Unreachable: the database cannot be opened, or its tables are of a version that is not known.
     """
     try:
-        engine = create_engine(make_url(url))
+        # A server closes connections that nobody has used for hours: one is tried before it is used.
+        engine = create_engine(make_url(url), pool_pre_ping=True)
     except (SQLAlchemyError, ImportError) as problem:
         # The text leaves out the URL, which may hold a password.
         raise BadInput(
-            f"store.url: {problem}; valid: sqlite:////absolute/path, mysql+pymysql://..., postgresql+psycopg://..."
+            f"store.url: {problem}; valid: sqlite:////absolute/path; with its driver installed (pip install pymysql, "
+            "pip install pg8000) mariadb+pymysql://... or postgresql+pg8000://..."
         ) from None
     if engine.dialect.name == "sqlite":
         _make_private(engine.url.database)
@@ -100,12 +106,23 @@ def replace_rows(
 
     Delete, then insert: the only form of "insert or update" that all supported databases know.
     """
-    keys = table.primary_key.columns
-    outdated = [{f"old_{key.name}": row[key.name] for key in keys} for row in (*gone, *rows)]
-    if outdated:
-        connection.execute(delete(table).where(*(key == bindparam(f"old_{key.name}") for key in keys)), outdated)
-    if rows:
-        connection.execute(insert(table), rows)
+    keys = tuple(table.primary_key.columns)
+    outdated = [tuple(row[key.name] for key in keys) for row in (*gone, *rows)]
+    for at in range(0, len(outdated), KEYS_AT_ONCE):
+        some = outdated[at : at + KEYS_AT_ONCE]
+        matched = keys[0].in_([key for (key,) in some]) if len(keys) == 1 else tuple_(*keys).in_(some)
+        connection.execute(delete(table).where(matched))
+    insert_rows(connection, table, rows)
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write these rows, many in a statement."""
+    if not rows:
+        return
+    written = insert(table)
+    if connection.dialect.name == "postgresql":  # with pg8000, only what returns something is not sent row by row
+        written = written.returning(*table.primary_key.columns)
+    connection.execute(written, rows)
 
 
 def in_words(problem: SQLAlchemyError) -> str:
@@ -113,48 +130,60 @@ def in_words(problem: SQLAlchemyError) -> str:
 
     The SQL statement is left out: it can hold text that users wrote.
     """
-    text = " ".join(str(problem.args[0] if problem.args else problem).split())
+    text = " ".join(_message(problem).split())
     remedy = next((each for part, each in _REMEDIES.items() if part in text), "")
     return f"{text}; {remedy}" if remedy else text
 
 
+def _message(problem: SQLAlchemyError) -> str:
+    """What the database says. pg8000 gives PostgreSQL's fields, of which the details can hold whole rows."""
+    match getattr(getattr(problem, "orig", None), "args", ()):
+        case ({"M": message}, *_):
+            return str(message)
+    return str(problem.args[0] if problem.args else problem)
+
+
 def _have_tables(engine: Engine) -> None:
-    """Make the tables of an empty database. One that has them is only read."""
+    """Make the tables of an empty database, or upgrade them. One that has them is only read."""
     for wait_s in WAITS_S:
         try:
-            return _make_if_empty(engine)
+            return _make_or_upgrade(engine)
         except OperationalError:
             time.sleep(wait_s)
-    return _make_if_empty(engine)
+    return _make_or_upgrade(engine)
 
 
-def _make_if_empty(engine: Engine) -> None:
+def _make_or_upgrade(engine: Engine) -> None:
     with engine.connect() as connection:
-        if _has_tables(connection):
+        if _version(connection) == VERSION:
             return
     with _alone(engine) as connection:
-        if _has_tables(connection):
-            return  # another process was faster
-        schema_version.create(connection, checkfirst=True)  # first: an empty one says that the tables are not complete
-        metadata.create_all(connection)
-        connection.execute(insert(schema_version), {"version": VERSION})
+        version = _version(connection)  # another process may have been faster
+        if version is None:
+            schema_version.create(connection, checkfirst=True)  # first: an empty one says: the tables are not complete
+            metadata.create_all(connection)
+            connection.execute(insert(schema_version), {"version": VERSION})
+            return
+        for older in range(version, VERSION):
+            UPGRADES[older](connection)
+            connection.execute(update(schema_version).values(version=older + 1))
 
 
-def _has_tables(connection: Connection) -> bool:
-    """Whether the database has the tables of this version; False if it is empty, or they were not completed.
+def _version(connection: Connection) -> int | None:
+    """The version of the tables, VERSION or one with an upgrade; None if there are none, or they were not completed.
 
     Raises:
-        Unreachable: it has those of another version.
+        Unreachable: they are of another version.
     """
     there = set(inspect(connection).get_table_names())
     if schema_version.name not in there:
         if not there & {*metadata.tables, "job_records"}:
-            return False
+            return None
         found = "made before versions were counted"
     else:
         version = connection.execute(select(schema_version.c.version)).scalar()
-        if version in {None, VERSION}:
-            return version is not None
+        if version is None or version == VERSION or version in UPGRADES:
+            return version
         found = f"of version {version}"
     raise Unreachable(
         f"the store at {connection.engine.url} is {found}; this slurm_sns has version {VERSION}: install the slurm_sns "
@@ -189,6 +218,8 @@ def _tune_sqlite(connection: object, _record: ConnectionPoolEntry) -> None:
     """
     cursor = connection.cursor()  # type: ignore[attr-defined]  # a connection of the driver
     cursor.execute("PRAGMA busy_timeout=5000")  # first, because the next statement may already have to wait for a lock
+    if cursor.execute("PRAGMA page_count").fetchone() == (0,):  # later it would need a VACUUM; see store.retention
+        cursor.execute("PRAGMA auto_vacuum=INCREMENTAL")
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.close()

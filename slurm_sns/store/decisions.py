@@ -19,11 +19,12 @@ from slurm_sns.model import Plan, Snapshot, Start
 from slurm_sns.policies.base import Explanation, HistoryFormat
 from slurm_sns.scheduler.history import history_of, text_of
 from slurm_sns.scheduler.ports import NO_RESTARTS, Decision, RestartNote
-from slurm_sns.store.database import replace_rows, transaction
-from slurm_sns.store.schema import array_tasks, cycles, decisions
+from slurm_sns.store.database import insert_rows, replace_rows, transaction
+from slurm_sns.store.retention import BATCH_ROWS, Retention, older_than
+from slurm_sns.store.schema import array_tasks, cycles, decisions, snapshots
 
-#: Old rows are deleted once in this many recorded cycles.
-CYCLES_PER_CLEANING = 100
+#: Snapshots that are deleted in a batch: SQLite reads all pages of each.
+SNAPSHOTS = 20
 #: How the text of an error begins.
 UNREADABLE, UNWRITABLE = "the decision record cannot be read", "the decision record cannot be written"
 #: The columns that hold JSON.
@@ -45,7 +46,8 @@ class StoredDecisions:
         self._history = history
         self._keep_s = keep_days * 86400
         self._keep_snapshots = keep_snapshots
-        self._recorded = 0
+        old_tasks = older_than(self._keep_s, array_tasks.c.at_s)
+        self._retention = Retention(engine, UNWRITABLE, self._delete_snapshots, old_tasks, self._delete_cycles)
 
     def record(
         self,
@@ -65,8 +67,8 @@ class StoredDecisions:
             "at_s": at_s,
             "chosen": plan.report.chosen,
             "matched": json.dumps(dict(plan.report.matched)),
-            "snapshot": pack(snapshot, self._history),
         }
+        data = pack(snapshot, self._history)
         done = [_start_row(start, explanations.get(start.job_id)) for start in plan.starts]
         again = {job_id: text for job_id, text in notes.items() if job_id in repeated}
         with transaction(self._engine, UNWRITABLE) as connection:
@@ -81,20 +83,19 @@ class StoredDecisions:
                 return
             key = connection.execute(insert(cycles), cycle).inserted_primary_key
             cycle_id = key[0] if key else None
+            connection.execute(insert(snapshots), {"cycle_id": cycle_id, "data": data})
             rows = [
                 {**row, "cycle_id": cycle_id, "at_s": at_s, "user_id": owners.get(row["job_id"], UNKNOWN_USER)}
                 for row in done
             ]
-            connection.execute(insert(decisions), rows)
+            insert_rows(connection, decisions, rows)
             of_arrays = {row["job_id"]: tasks[row["job_id"]] for row in done if row["job_id"] in tasks}
             named = [
                 {"job_id": job_id, "array_id": array_id, "task": task, "at_s": at_s}
                 for job_id, (array_id, task) in of_arrays.items()
             ]
             replace_rows(connection, array_tasks, named)
-        if self._recorded % CYCLES_PER_CLEANING == 0:
-            self._clean(at_s)
-        self._recorded += 1
+        self._retention.after_write(at_s)
 
     def job_of_task(self, array_id: int, task: int) -> int | None:
         """The job id that a task of an array had when something was last decided about it: Slurm's, or ours."""
@@ -117,23 +118,45 @@ class StoredDecisions:
     def snapshot_of(self, cycle_id: int) -> Snapshot | None:
         """The snapshot that a cycle planned on; None when it is no longer kept."""
         with transaction(self._engine, UNREADABLE) as connection:
-            data = connection.execute(select(cycles.c.snapshot).where(cycles.c.id == cycle_id)).scalar()
+            data = connection.execute(select(snapshots.c.data).where(snapshots.c.cycle_id == cycle_id)).scalar()
         return None if data is None else unpack(data, self._history)
 
     def cycles_between(self, from_s: float, to_s: float) -> list[int]:
         """The recorded cycles of that time whose snapshots are kept, oldest first; `to_s` is not part of it."""
-        kept = select(cycles.c.id).where(cycles.c.at_s >= from_s, cycles.c.at_s < to_s, cycles.c.snapshot.is_not(None))
+        kept = select(cycles.c.id).join(snapshots, snapshots.c.cycle_id == cycles.c.id)
+        kept = kept.where(cycles.c.at_s >= from_s, cycles.c.at_s < to_s)
         with transaction(self._engine, UNREADABLE) as connection:
             return [int(each) for each in connection.execute(kept.order_by(cycles.c.id)).scalars()]
 
-    def _clean(self, now_s: float) -> None:
-        with transaction(self._engine, UNWRITABLE) as connection:
-            for table in (decisions, array_tasks, cycles):
-                connection.execute(delete(table).where(table.c.at_s < now_s - self._keep_s))
-            newest = select(cycles.c.id).order_by(cycles.c.id.desc()).offset(self._keep_snapshots).limit(1)
-            edge = connection.execute(newest).scalar()
-            if edge is not None:
-                connection.execute(update(cycles).where(cycles.c.id <= edge).values(snapshot=None))
+    def _delete_snapshots(self, connection: Connection, _now_s: float) -> bool:
+        """Delete a batch of those that are not among the newest `keep_snapshots`."""
+        newest_first = select(snapshots.c.cycle_id).order_by(snapshots.c.cycle_id.desc())
+        edge = connection.execute(newest_first.offset(self._keep_snapshots).limit(1)).scalar()
+        if edge is None:
+            return False
+        beyond = select(snapshots.c.cycle_id).where(snapshots.c.cycle_id <= edge)
+        found = connection.execute(beyond.order_by(snapshots.c.cycle_id).limit(SNAPSHOTS)).scalars().all()
+        connection.execute(delete(snapshots).where(snapshots.c.cycle_id.in_(found)))
+        return len(found) == SNAPSHOTS
+
+    def _delete_cycles(self, connection: Connection, now_s: float) -> bool:
+        """Delete a batch of the oldest cycles' decisions, and these cycles after the last of them.
+
+        A cycle is never older than its decisions. The ids are sent with each statement: MariaDB 10 would read all of
+        `decisions` where they are a subquery's.
+        """
+        old = select(cycles.c.id).where(cycles.c.at_s < now_s - self._keep_s).order_by(cycles.c.at_s)
+        ids = connection.execute(old.limit(BATCH_ROWS)).scalars().all()
+        if not ids:
+            return False
+        of_them = select(decisions.c.id).where(decisions.c.cycle_id.in_(ids)).limit(BATCH_ROWS)
+        found = connection.execute(of_them).scalars().all()
+        connection.execute(delete(decisions).where(decisions.c.id.in_(found)))
+        if len(found) == BATCH_ROWS:
+            return True
+        connection.execute(delete(snapshots).where(snapshots.c.cycle_id.in_(ids)))
+        connection.execute(delete(cycles).where(cycles.c.id.in_(ids)))
+        return len(ids) == BATCH_ROWS
 
 
 def _decision(row: Mapping[Any, Any]) -> Decision:
@@ -177,8 +200,10 @@ def _count_again(connection: Connection, job_id: int, user_id: int, text: str, a
     failed = of_job & (decisions.c.id > note) & (decisions.c.action == "start")
     cycles_of_failed = connection.execute(select(decisions.c.cycle_id).where(failed)).scalars().all()
     connection.execute(delete(decisions).where(failed))
-    has_decisions = select(decisions.c.id).where(decisions.c.cycle_id == cycles.c.id).exists()
-    connection.execute(delete(cycles).where(cycles.c.id.in_(cycles_of_failed), ~has_decisions))
+    of_others = select(decisions.c.cycle_id).where(decisions.c.cycle_id.in_(cycles_of_failed))
+    empty = set(cycles_of_failed) - set(connection.execute(of_others).scalars())
+    connection.execute(delete(snapshots).where(snapshots.c.cycle_id.in_(empty)))
+    connection.execute(delete(cycles).where(cycles.c.id.in_(empty)))
     counted = {"times": decisions.c.times + 1, "reason": text, "at_s": at_s}
     connection.execute(update(decisions).where(decisions.c.id == note).values(counted))
     return True

@@ -3,16 +3,15 @@
 from collections.abc import Collection, Sequence
 from dataclasses import fields
 
-from sqlalchemy import Engine, RowMapping, delete, select
+from sqlalchemy import Engine, RowMapping, select
 
 from slurm_sns.scheduler.ports import MeasuredRun
 from slurm_sns.store.database import replace_rows, transaction
+from slurm_sns.store.retention import Retention, older_than
 from slurm_sns.store.schema import measured_runs
 from slurm_sns.wire.values import RunId
 
 WHAT_FAILS = "what was measured of runs cannot be read from or written to the store"
-#: Old rows are deleted once in so many writes.
-WRITES_PER_CLEANING = 100
 #: The fields that are columns of the same names.
 _COLUMNS = tuple(each.name for each in fields(MeasuredRun) if each.name != "run")
 
@@ -22,8 +21,8 @@ class StoredMeasurements:
 
     def __init__(self, engine: Engine, keep_days: int) -> None:
         """Use an engine of `open_store`."""
-        self._engine, self._keep_s = engine, keep_days * 86400
-        self._written = 0
+        self._engine = engine
+        self._retention = Retention(engine, WHAT_FAILS, older_than(keep_days * 86400, measured_runs.c.ended_s))
 
     def record(self, runs: Sequence[MeasuredRun], now_s: float) -> None:
         """Store these runs in one transaction, in the place of what was stored of them on the same nodes.
@@ -34,10 +33,7 @@ class StoredMeasurements:
         rows = [{**each.run._asdict(), **{name: getattr(each, name) for name in _COLUMNS}} for each in runs]
         with transaction(self._engine, WHAT_FAILS) as connection:
             replace_rows(connection, measured_runs, rows)
-            if self._written % WRITES_PER_CLEANING == 0:
-                is_old = measured_runs.c.ended_s < now_s - self._keep_s
-                connection.execute(delete(measured_runs).where(is_old))
-        self._written += 1
+        self._retention.after_write(now_s)
 
     def of_jobs(self, job_ids: Collection[int]) -> list[MeasuredRun]:
         """What is stored of all runs of these jobs, by job, run and node.

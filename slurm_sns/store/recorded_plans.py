@@ -11,7 +11,7 @@ from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.restarts.words import CHOSEN, COMPLETES, LOST
 from slurm_sns.store.database import transaction
 from slurm_sns.store.decisions import UNREADABLE, unpack
-from slurm_sns.store.schema import array_tasks, cycles, decisions
+from slurm_sns.store.schema import array_tasks, cycles, decisions, snapshots
 from slurm_sns.task_ids import label, task_id
 
 
@@ -104,7 +104,7 @@ class RecordedPlans:
     def snapshots(self) -> list[int]:
         """The cycles whose snapshots are kept, oldest first."""
         with transaction(self._engine, UNREADABLE) as connection:
-            kept = select(cycles.c.id).where(cycles.c.snapshot.is_not(None)).order_by(cycles.c.id)
+            kept = select(snapshots.c.cycle_id).order_by(snapshots.c.cycle_id)
             return [int(each) for each in connection.execute(kept).scalars()]
 
     def waiting(self, cycle: int) -> tuple[float, frozenset[int]]:
@@ -114,7 +114,7 @@ class RecordedPlans:
             SnsError: it is no longer kept, or damaged.
         """
         with transaction(self._engine, UNREADABLE) as connection:
-            data = connection.execute(select(cycles.c.snapshot).where(cycles.c.id == cycle)).scalar()
+            data = connection.execute(select(snapshots.c.data).where(snapshots.c.cycle_id == cycle)).scalar()
         if data is None:
             raise SnsError("it is no longer kept")
         tasks, snapshot = self._tasks, unpack(data)

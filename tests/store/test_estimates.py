@@ -10,8 +10,8 @@ from slurm_sns.store.estimates import StoredEstimates
 
 
 @pytest.fixture
-def stored(tmp_path) -> StoredEstimates:
-    return StoredEstimates(open_store(f"sqlite:///{tmp_path}/sns.db"))
+def stored(url: str) -> StoredEstimates:
+    return StoredEstimates(open_store(url))
 
 
 def run(at: int) -> PastRun:

@@ -1,7 +1,6 @@
 """What was measured of runs, in the database: written, replaced, read back, and deleted when it is old."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -9,17 +8,13 @@ from sqlalchemy import text
 from slurm_sns.errors import Unreachable
 from slurm_sns.scheduler.ports import MeasuredRun
 from slurm_sns.store.database import open_store
-from slurm_sns.store.measured_runs import WRITES_PER_CLEANING, StoredMeasurements
+from slurm_sns.store.measured_runs import StoredMeasurements
+from slurm_sns.store.retention import EVERY
 from slurm_sns.wire.values import RunId
 
 DAY = 86_400.0
 FULL = MeasuredRun(RunId(7, 2), "c1", 1001, 100.0, 4, 20, 60.0, 1.25, 8.5, 20.0, 1.5)
 EMPTY = MeasuredRun(RunId(7, 0), "c2", None, 50.0, 0, 0, 5.0)
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'sns.db'}"
 
 
 @pytest.fixture
@@ -37,12 +32,12 @@ def test_what_is_written_is_read_back_and_a_report_that_comes_again_replaces_it(
 
 def test_it_is_kept_as_long_as_decisions(stored: StoredMeasurements) -> None:
     stored.record([FULL], 100.0)
-    for number in range(1, WRITES_PER_CLEANING):
+    for number in range(1, EVERY):
         stored.record([replace(FULL, run=RunId(100 + number), ended_s=31 * DAY)], 31 * DAY)
     assert stored.of_jobs({7}) == [FULL]
     stored.record([replace(FULL, run=RunId(9), ended_s=31 * DAY)], 31 * DAY)
     assert stored.of_jobs({7}) == []
-    assert len(stored.of_jobs(range(200))) == WRITES_PER_CLEANING
+    assert len(stored.of_jobs(range(200))) == EVERY
 
 
 def test_a_store_that_does_not_answer_says_so(url: str) -> None:

@@ -37,8 +37,8 @@ def write(tmp_path):
 
 
 @pytest.fixture
-def engine(tmp_path):
-    engine = open_store(f"sqlite:///{tmp_path / 'sns.db'}")
+def engine(url):
+    engine = open_store(url)
     yield engine
     engine.dispose()
 
@@ -146,11 +146,11 @@ def test_a_missing_file_is_named(tmp_path):
         read_profiles(tmp_path / "none.yaml")
 
 
-def test_what_is_stored_is_loaded_by_name_after_a_restart(engine, tmp_path):
+def test_what_is_stored_is_loaded_by_name_after_a_restart(engine, url):
     programs = read_profiles(SHIPPED)
     StoredProfiles(engine).replace(reversed(programs))
 
-    again = open_store(f"sqlite:///{tmp_path / 'sns.db'}")
+    again = open_store(url)
     loaded = StoredProfiles(again).load()
 
     assert list(loaded) == sorted(loaded)
@@ -175,8 +175,8 @@ def test_a_program_is_replaced_whole_and_others_stay(engine):
     assert stored.load() == {**programs, "bw": shorter}
 
 
-def test_a_failure_in_the_middle_leaves_the_store_as_it_was(engine, tmp_path):
-    stored = StoredProfiles(engine)
+def test_a_failure_in_the_middle_leaves_the_store_as_it_was(file_url, tmp_path):
+    stored = StoredProfiles(open_store(file_url))
     programs = read_profiles(SHIPPED)
     stored.replace(programs[:3])
     before = stored.load()

@@ -243,7 +243,8 @@ def _key(job: ObservedJob) -> Key:
 
 
 def _kin(job: ObservedJob) -> Kin:
-    return Kin(job.user_id, job.name[:MOST_LETTERS])
+    """Of a name, each part that is no text is a `?`: no database stores half of a surrogate pair."""
+    return Kin(job.user_id, job.name[:MOST_LETTERS].encode(errors="replace").decode())
 
 
 def _limit_s(job: ObservedJob | None) -> float:

@@ -113,7 +113,7 @@ def test_few_snapshots_are_read_and_a_damaged_one_is_counted(
     found = values(sns, observing)
     assert (found["snapshots"], found["read"], found["plans"][0]["waited_on_s"]) == (10, 3, 540)
     with recorded.engine.begin() as connection:
-        connection.execute(text("UPDATE cycles SET snapshot = CAST('x' AS BLOB) WHERE id = 10"))
+        connection.execute(text("UPDATE snapshots SET data = CAST('x' AS BLOB) WHERE cycle_id = 10"))
     found = values(sns, observing)
     assert (found["read"], sum(found["unread"].values()), found["plans"][0]["waited_on_s"]) == (2, 1, 300)
 

@@ -118,6 +118,14 @@ def test_ended_jobs_are_runs_of_the_past_once():
     assert estimator([run]).round(seen(ended), ()).runs == (), "nor again after a restart"
 
 
+def test_a_jobs_name_that_is_no_text_can_be_stored():
+    ended = replace(on_c1(1, end_s=int(NOW) - 300, state=JobState.ENDED), name="mg\udc80")
+
+    (run,) = estimator().round(seen(ended), ()).runs
+
+    assert run.program == "mg?"
+
+
 def test_the_record_of_before_a_restart_counts_for_a_week():
     day = 86400
 
