@@ -36,6 +36,7 @@ def scheduler(
     from slurm_sns.scheduler.loop import Scheduler
     from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
     from slurm_sns.scheduler.start_estimates.board import EstimateBoard
+    from slurm_sns.sockets.service_manager import SignOfLife, notify
     from slurm_sns.sockets.unix_socket import ControlSocket
 
     settings = configuration.load(config)
@@ -49,8 +50,9 @@ def scheduler(
     process.require_commands()
     process.start_logging(settings.log_level)
     stop = process.StopSignal()
-    ports = parts.ports(settings, stop)
     recent, asked, board = RecentCycles(), set[int](), EstimateBoard()
+    lives = SignOfLife(lambda: parts.status_line(settings.mode, loop.trouble, recent.view))
+    ports = parts.ports(settings, stop, lives)
     told = parts.settings(settings)
     learner, sign, channel = None, None, ExitStack()
     if found := parts.hub_and_sign(settings, ports.log):
@@ -86,15 +88,17 @@ def scheduler(
         rules=rules,
         measurements=ports.measurements,
     )
-    managed = ",".join(settings.partitions)
-    process.log.info("scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, managed)
+    process.log.info(
+        "scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, ",".join(settings.partitions)
+    )
     ready_s = parts.warm_up(policy, estimates=estimating is not None)
     process.log.info("scheduler: ready to plan after %.1f s", ready_s)
     with channel, estimating or nullcontext(), ControlSocket(settings.paths.socket, answers.answer, admins):
+        notify(READY="1")
         if cycles:
             loop.repeat(cycles, settings.scheduler.interval_s)
         else:
-            loop.run(settings.scheduler.interval_s, stop.is_set, stop.hands_over)
+            loop.run(settings.scheduler.interval_s, process.until(stop, lives), stop.hands_over)
     process.log.info("scheduler: stopped")
     unlock()
 
@@ -106,6 +110,7 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
     from slurm_sns.scheduler.watchdog import Watchdog
     from slurm_sns.slurm.executor import SlurmExecutor
     from slurm_sns.slurm.state import JobsAlone
+    from slurm_sns.sockets.service_manager import SignOfLife, notify
     from slurm_sns.store.heartbeat import HeartbeatFile
 
     settings = configuration.load(config)
@@ -116,15 +121,22 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
     process.start_logging(settings.log_level)
     stop = process.StopSignal()
     beat = HeartbeatFile(settings.paths.heartbeat)
+    lives = SignOfLife(lambda: dog.status)
+
+    def last_beat() -> float | None:
+        lives()  # also after each job that is freed: freeing many takes long
+        return beat.last()
+
     dog = Watchdog(
         JobsAlone(),
         SlurmExecutor(),
-        beat.last,
+        last_beat,
         clock=stop,
         log=process.log.info,
         timeout_s=settings.scheduler.heartbeat_timeout_s,
     )
     process.log.info("watchdog: a heartbeat older than %s s is stale", settings.scheduler.heartbeat_timeout_s)
-    dog.run(WATCHDOG_SECONDS, stop.is_set)
+    notify(READY="1")
+    dog.run(WATCHDOG_SECONDS, process.until(stop, lives))
     process.log.info("watchdog: stopped")
     unlock()

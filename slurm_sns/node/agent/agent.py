@@ -150,6 +150,13 @@ class Agent:
         troubles = (tree.trouble, ports.spool.trouble, ports.state.trouble)
         return NodeState(ports.clock.now(), self._facts, tuple(jobs), "; ".join(filter(None, troubles)))
 
+    @property
+    def status(self) -> str:
+        """One line for `systemctl status`, such as `partition; 3 jobs`."""
+        jobs, away = len(self._presence.here.runs), "" if self._controller.is_connected else "not connected"
+        told = (self._facts.mode, self._facts.why_unpartitioned, f"{jobs} jobs", away, self._ports.tree.trouble)
+        return "; ".join(filter(None, told))
+
     def shown(self) -> AgentJson:
         """What `sns agent --show` shows, for JSON."""
         state, now_s = self.state(), self._ports.clock.steady()
