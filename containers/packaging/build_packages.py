@@ -27,7 +27,10 @@ HOME = Path("/usr/lib/slurm-sns")
 PYTHON = f"python3.{sys.version_info.minor}"
 PACKAGES_OF_HOME = HOME / "lib" / PYTHON / "site-packages"
 #: What no daemon needs: other packages' commands and tests, a shell's scripts, pages that go elsewhere.
-LEFT_OUT = ("bin/[!ps]*", "bin/py[!t]*", "bin/p[!y]*", f"lib/{PYTHON}/site-packages/num*/**/tests", "share")
+LEFT_OUT = (
+    *("bin/[!ps]*", "bin/py[!t]*", "bin/p[!y]*", "share", ".gitignore"),
+    *(f"lib/{PYTHON}/site-packages/{each}" for each in ("num*/**/tests", "slurm_sns/share/**/.gitignore")),
+)
 #: Any configuration with the default paths: no other value of it is in a unit.
 SAMPLE = "partitions: [m]\nnodes: [{names: c, partitions: [m], cores: 1, memory_mb: 1000}]\nagents: {controller: c}\n"
 ABOUT = """slurm_sns lets batch jobs of a Slurm cluster wait, plans them together by cores
@@ -71,6 +74,8 @@ def finish(environment: Path, wheel: Path) -> Path:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     # Users cannot write it where it is, and times of files may change on the way there.
     run(HOME / "bin/python", "-m", "compileall", "-q", "-j0", "--invalidation-mode", "unchecked-hash", HOME / "lib")
+    for path in environment.rglob("*.so*"):
+        path.chmod(0o644)
     if licences.main(str(PACKAGES_OF_HOME)):
         sys.exit(f"{environment}: not every licence goes into a daemon's process")
     return pages
@@ -82,11 +87,15 @@ def compressed(source: bytes, path: Path) -> Path:
     return path
 
 
-def papers(name: str, version: str, folder: Path, found: Path | None) -> list[dict]:
+def papers(name: str, version: str, folder: Path, found: Path | None, more: str = "") -> list[dict]:
     """What /usr/share/doc has: licences, changelog, and the bill of materials of the environment, if there is one."""
     at = Path("/usr/share/doc") / name
     folder.mkdir()
-    lines = ["slurm_sns: GPL-2.0-or-later, see /usr/share/common-licenses/GPL-2. Copyright: the slurm_sns authors."]
+    lines = [
+        "Copyright (C) 2026 the slurm_sns authors",
+        "License: GPL-2.0-or-later, see /usr/share/common-licenses/GPL-2",
+        more,
+    ]
     entries = []
     if found is not None:
         each = sorted(distributions(path=[str(found)]), key=lambda each: each.metadata["Name"].lower())
@@ -148,8 +157,12 @@ class Packer:
             "homepage": "https://pypi.org/project/slurm-sns/",
             "license": "GPL-2.0-or-later",
             "contents": entries,
-            "deb": {"compression": "zstd"},
-            "rpm": {"compression": "zstd", "summary": summary, "group": "System Environment/Daemons"},
+            "deb": {"compression": "gzip"},
+            "rpm": {
+                "compression": "zstd",
+                "summary": summary[0].upper() + summary[1:],
+                "group": "System Environment/Daemons",
+            },
             **more,
         }
         for kind, only in differing.items():
@@ -188,7 +201,6 @@ def pack_environment(packer: Packer, environment: Path, wheel: Path, name: str) 
         lua = sorted((PACKAGES_OF_HOME / "slurm_sns/share/plugins/job_submit").glob("sns_*.lua"))
         entries += [file(each, f"/usr/share/lua/5.1/{each.name}") for each in lua]
     other = ["slurm-sns-node" if controls else "slurm-sns"]
-    relations = {"conflicts": other, "replaces": other, "provides": other if controls else []}
     packer.pack(
         name,
         "scheduler and watchdog for a Slurm controller"
@@ -196,11 +208,13 @@ def pack_environment(packer: Packer, environment: Path, wheel: Path, name: str) 
         else "agent for a Slurm node, and commands for users",
         entries,
         {
-            "deb": {"depends": [*packer.needs_python["deb"], "libc6"], "recommends": BINDING if controls else []},
-            "rpm": {"depends": packer.needs_python["rpm"], "recommends": BINDING if controls else []},
+            "deb": {"depends": [*packer.needs_python["deb"], "libc6"], "replaces": other},
+            "rpm": {"depends": packer.needs_python["rpm"]},
         },
         scripts=packer.scripts(controls),
-        **relations,
+        recommends=BINDING if controls else [],
+        provides=other if controls else [],
+        conflicts=other,
     )
 
 
@@ -214,7 +228,8 @@ def pack_binding(packer: Packer, sources: Path) -> None:
     name = f"slurm-sns-slurm{release}"
     modules = packer.scratch / name / "modules"
     for source in Path("/opt/sns/lib", PYTHON, "site-packages").glob("pyslurm*"):
-        shutil.copytree(source, modules / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+        what_is_compiled = shutil.ignore_patterns("__pycache__", "*.c", "*.h", "*.pxd", "*.pxi", "*.pyx")
+        shutil.copytree(source, modules / source.name, ignore=what_is_compiled)
     for each in modules.rglob("*.so"):
         run("strip", "--strip-unneeded", each)
     run(
@@ -243,21 +258,25 @@ def pack_binding(packer: Packer, sources: Path) -> None:
     )
     plugin = sources / "plugins/spank/sns.so"
     run("strip", "--strip-unneeded", plugin)
+    [pyslurm] = distributions(path=[str(modules)])
+    origin = f"pyslurm: {licences.licence(pyslurm)}; its source is https://pypi.org/project/pyslurm/{pyslurm.version}/"
     plugin.chmod(0o644)
     entries = [
         *(tree(each, PACKAGES_OF_HOME / each.name) for each in sorted(modules.iterdir())),
         *(file(plugin, f"{at}/sns.so", packager=kind) for kind, at in PLUGIN_DIRECTORIES.items()),
-        *papers(name, packer.version, packer.scratch / name / "doc", None),
+        *papers(name, packer.version, packer.scratch / name / "doc", None, origin),
     ]
     needs = [*packer.needs_python["deb"], f"{owner} (>= {release})", f"{owner} (<< {later}~)", "libc6"]
     packer.pack(
         name,
         f"binding of slurm_sns for Slurm {release}: pyslurm and the SPANK plugin",
         entries,
-        {"deb": {"depends": needs}, "rpm": {"depends": [*packer.needs_python["rpm"], f"{library.name}()(64bit)"]}},
+        {
+            "deb": {"depends": needs, "replaces": BINDING},
+            "rpm": {"depends": [*packer.needs_python["rpm"], f"{library.name}()(64bit)"]},
+        },
         # One release at a time.
         conflicts=BINDING,
-        replaces=BINDING,
         provides=BINDING,
     )
 
