@@ -161,7 +161,7 @@ def test_a_nodes_package_has_an_agent_and_no_scheduler(site: Packaged, packages:
     assert json.loads(site.run("sns agent --observe --once --json"))["node"] == "site"
     site.run("systemctl start sns-agent")
     site.wait_for("its status", lambda: site.unit("StatusText", "sns-agent"), PATIENCE_S)
-    assert "0 jobs; not connected" in site.unit("StatusText", "sns-agent")
+    assert site.unit("StatusText", "sns-agent") == "unpartitioned; 0 jobs; not connected"
     assert "needs numba" in site.try_run("sns scheduler").stderr
     assert site.try_run("ls /usr/lib/systemd/system/sns-scheduler.service").returncode != 0
     # slurmd starts after it, and does not wait for an agent that cannot start.

@@ -153,9 +153,9 @@ class Agent:
     @property
     def status(self) -> str:
         """One line for `systemctl status`, such as `partition; 3 jobs`."""
-        jobs, away = len(self._presence.here.runs), "" if self._controller.is_connected else "not connected"
-        told = (self._facts.mode, self._facts.why_unpartitioned, f"{jobs} jobs", away, self._ports.tree.trouble)
-        return "; ".join(filter(None, told))
+        mode = "observe" if self._settings.observes else "unpartitioned" if self._facts.why_unpartitioned else "partition"
+        away = "" if self._controller.is_connected else "not connected"
+        return "; ".join(filter(None, (mode, f"{len(self._presence.here.runs)} jobs", away, self._ports.tree.trouble)))
 
     def shown(self) -> AgentJson:
         """What `sns agent --show` shows, for JSON."""
