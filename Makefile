@@ -69,7 +69,7 @@ lint: $(VENV)/.lint ## ruff, mypy, import-linter, and shellcheck where it is ins
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	! command -v shellcheck > /dev/null || shellcheck -x containers/*.sh .ci/run $$(grep -l '^#!/bin/bash' containers/bin/*)
+	! command -v shellcheck > /dev/null || shellcheck -x containers/*.sh containers/packaging/scripts/*.sh .ci/run $$(grep -l '^#!/bin/bash' containers/bin/*)
 
 # Of pyproject.toml, for every Python from 3.11 on; newer versions than those in the files are taken.
 LOCK = $(VENV)/bin/uv pip compile --quiet --no-config --upgrade --universal --python-version 3.11 --generate-hashes \

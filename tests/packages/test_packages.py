@@ -1,6 +1,6 @@
 """The packages at a plain Debian site with systemd, by the commands of docs/admins/packages.md: installed to purged.
 
-`make test-packages` runs it; it is no part of `make test`.
+`make test-packages` runs it; it is no part of `make test`. SNS_PACKAGES=DIR:DIR names packages that were built before.
 """
 
 import json
@@ -28,6 +28,9 @@ OF_THE_MACHINE += ("/var/lib/systemd", "/etc/machine-id", "/etc/.updated", "/var
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The packages of this version, and those of a later one."""
+    if built := os.environ.get("SNS_PACKAGES"):
+        now, later = map(Path, built.split(":"))
+        return now, later
     made = []
     for version in ("", "999.0"):
         made.append(tmp_path_factory.mktemp("packages"))

@@ -153,7 +153,9 @@ class Agent:
     @property
     def status(self) -> str:
         """One line for `systemctl status`, such as `partition; 3 jobs`."""
-        mode = "observe" if self._settings.observes else "unpartitioned" if self._facts.why_unpartitioned else "partition"
+        mode = (
+            "observe" if self._settings.observes else "unpartitioned" if self._facts.why_unpartitioned else "partition"
+        )
         away = "" if self._controller.is_connected else "not connected"
         return "; ".join(filter(None, (mode, f"{len(self._presence.here.runs)} jobs", away, self._ports.tree.trouble)))
 
