@@ -63,6 +63,9 @@ class Packaged(Site):
     def unit(self, name: str, unit: str = "sns-scheduler") -> str:
         return self.run(f"systemctl show -P {name} {unit}").strip()
 
+    def explain(self, number: int) -> dict:
+        return json.loads(self.run(f"sns explain {number} --json"))
+
     def is_booted(self) -> bool:
         return self.try_run("systemctl is-active slurmctld slurmd munge").returncode == 0
 
@@ -103,10 +106,10 @@ def test_the_packages_are_installed_upgraded_and_purged(site: Packaged, packages
     site.follow("start")
     assert site.unit("ActiveState") == site.unit("ActiveState", "sns-watchdog") == "active", "systemctl waited for them"
     site.wait_for("sns check finds all well", site.is_all_well, PATIENCE_S, every_s=2)
-    assert site.run("systemd-analyze verify sns-scheduler sns-watchdog sns-agent 2>&1") == ""
+    assert site.run("systemd-analyze verify /usr/lib/systemd/system/sns-*.service 2>&1") == ""
     site.wait_for("it has planned", lambda: "first" not in site.unit("StatusText"), PATIENCE_S)
     assert re.fullmatch(r"observe; 0 waiting; cycle \d+ ms", site.unit("StatusText"))
-    assert site.unit("StatusText", "sns-watchdog") == "the scheduler lives"
+    site.wait_for("the watchdog knows", lambda: "lives" in site.unit("StatusText", "sns-watchdog"), PATIENCE_S)
 
     site.run("sed -i 's/^mode: observe/mode: enforce/' /etc/slurm/sns.yaml; sns render /etc/slurm/sns")
     site.run("systemctl daemon-reload; systemctl restart sns-scheduler sns-watchdog")
