@@ -14,7 +14,7 @@ SNS_PROJECT ?= slurm-sns
 SNS_AUTOSTART ?= 1
 export SNS_PROJECT SNS_AUTOSTART
 
-UNIT_TESTS = $(filter-out tests/__pycache__ tests/alerts tests/clients tests/cluster tests/data,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
+UNIT_TESTS = $(filter-out tests/__pycache__ tests/alerts tests/clients tests/cluster tests/data tests/packages,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
 # Tests of the cluster that the run of the unit tests takes over: they use containers of their own, from the mini cluster's
 # image; the first two a site and a controller of a thousand nodes, the others a second mini cluster.
 ASIDE_NAMES = admins_day load arrays model_of_slurm observe owners_edits pools prolog turns
@@ -22,7 +22,7 @@ ASIDE_TESTS = $(wildcard $(ASIDE_NAMES:%=tests/cluster/test_%.py))
 CLUSTER_TESTS = $(filter-out $(ASIDE_TESTS),$(wildcard tests/cluster/test_*.py))
 PYTEST = $(PYTHON) -m pytest --maxfail=$(MAXFAIL) $(PYTEST_ARGS)
 
-.PHONY: help demo docs test test-fast test-unit lint cluster-up cluster-down cluster-shell test-tools
+.PHONY: help demo docs locks packages test test-fast test-unit lint cluster-up cluster-down cluster-shell test-tools
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -73,7 +73,22 @@ lint: $(VENV)/.lint ## ruff, mypy, import-linter, and shellcheck where it is ins
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	! command -v shellcheck > /dev/null || shellcheck -x containers/*.sh .ci/run $$(grep -l '^#!/bin/bash' containers/bin/*)
+	! command -v shellcheck > /dev/null || shellcheck -x containers/*.sh containers/packaging/scripts/*.sh .ci/run $$(grep -l '^#!/bin/bash' containers/bin/*)
+
+# Of pyproject.toml, for every Python from 3.11 on; newer versions than those in the files are taken.
+LOCK = $(VENV)/bin/uv pip compile --quiet --no-config --upgrade --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command "make locks"
+locks: $(VENV)/.uv ## renew the lock files of the packages: newest versions, with hashes
+	$(LOCK) -o containers/packaging/node.lock pyproject.toml
+	$(LOCK) -o containers/packaging/controller.lock --extra controller pyproject.toml
+	$(LOCK) -o containers/packaging/tools.lock containers/packaging/tools.in
+
+packages: ## the packages, .deb and .rpm, in dist/packages; built in a container
+	@containers/cluster.sh packages
+
+.PHONY: test-packages
+test-packages: $(VENV)/.test ## the packages in a container where systemd runs: installed, upgraded, purged
+	@containers/docker.sh ensure; code=0; $(PYTEST) -s tests/packages || code=$$?; containers/docker.sh release; exit $$code
 
 .PHONY: faults
 # Schedules of faults that `make faults` runs.
@@ -124,6 +139,10 @@ $(VENV)/.test: pyproject.toml $(VENV)/bin/python
 
 $(VENV)/.docs: pyproject.toml $(VENV)/bin/python
 	@FIRST="half a minute" containers/timed.sh docs-tools "installing Sphinx into $(VENV)" $(PIP_INSTALL) -e '.[docs]'
+	@touch $@
+
+$(VENV)/.uv: $(VENV)/bin/python
+	@$(PIP_INSTALL) 'uv>=0.9'
 	@touch $@
 
 $(VENV)/.lint: pyproject.toml $(VENV)/.test

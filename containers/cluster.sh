@@ -17,11 +17,15 @@
 #   cluster.sh second           start a second mini cluster, $SNS_PROJECT-second, from the first one's image
 #   cluster.sh second-down      remove it
 #   cluster.sh prometheus       start a Prometheus beside the mini cluster, with the alert rules of conf/
+#   cluster.sh packages [DIR]   make the packages, .deb and .rpm, in DIR (dist/packages)
+#   cluster.sh packaged         start another container: the plain site, under systemd, to install packages there
+#   cluster.sh packaged-down    remove it
 #   cluster.sh compose ARGS...  run compose with the cluster's files and names
 # Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone;
 # SNS_ACCOUNTING=1 gives the controller of a thousand nodes the slurmdbd of the mini cluster, which must be up;
 # SNS_SLURMDS=40 gives that many of its nodes a slurmd: jobs really run in their partition, `real`;
-# SNS_RESCTRL=0 starts the nodes without the rights that they need for an emulated resctrl.
+# SNS_RESCTRL=0 starts the nodes without the rights that they need for an emulated resctrl;
+# SNS_VERSION and SNS_MAINTAINER: what packages say, instead of the version of the sources and of nobody.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -160,6 +164,37 @@ remove_thousand() {
     "${DOCKER[@]}" rm -f -v "$SNS_PROJECT-thousand" > /dev/null 2>&1 || true
 }
 
+# The packages for the distribution and the Slurm that the cluster's image has.
+cluster_packages() {
+    local folder=${1:-$root/dist/packages}
+    docker_ensure
+    "${DOCKER[@]}" image inspect "$SNS_PROJECT" > /dev/null 2>&1 || cluster_build # pyslurm comes from it
+    build_image "$SNS_PROJECT-packages" containers/packaging/Dockerfile "CLUSTER=$SNS_PROJECT" \
+        "SNS_VERSION=${SNS_VERSION:-}" "SNS_MAINTAINER=${SNS_MAINTAINER:-}"
+    mkdir -p "$folder"
+    "${DOCKER[@]}" run --rm --network none "$SNS_PROJECT-packages" tar -c -C /opt/packages . | tar -x --no-same-owner -C "$folder"
+    say "packages in $folder"
+}
+
+# The plain site again, with systemd as its first process instead of what stands in for it. systemd wants cgroup v2, which
+# is mounted there also on a host that uses v1.
+cluster_packaged() {
+    docker_ensure
+    "${DOCKER[@]}" image inspect "$SNS_PROJECT-site" > /dev/null 2>&1 \
+        || build_image "$SNS_PROJECT-site" containers/site/Dockerfile "CLUSTER=$SNS_PROJECT"
+    remove_packaged
+    "${DOCKER[@]}" network create --internal "$SNS_PROJECT-packaged" > /dev/null
+    "${DOCKER[@]}" run -d --network "$SNS_PROJECT-packaged" --hostname site --name "$SNS_PROJECT-packaged" \
+        --cgroupns private --cap-add SYS_ADMIN --security-opt apparmor=unconfined --security-opt seccomp=unconfined \
+        --tmpfs /run --tmpfs /tmp -e container=docker "$SNS_PROJECT-site" \
+        sh -c 'rm /usr/local/sbin/systemctl && mount -t cgroup2 none /sys/fs/cgroup && exec /usr/lib/systemd/systemd' > /dev/null
+}
+
+remove_packaged() {
+    "${DOCKER[@]}" rm -f -v "$SNS_PROJECT-packaged" > /dev/null 2>&1 || true
+    "${DOCKER[@]}" network rm "$SNS_PROJECT-packaged" > /dev/null 2>&1 || true
+}
+
 is_running() { [[ $("${DOCKER[@]}" inspect -f '{{.State.Running}}' "$SNS_PROJECT-$1") == true ]]; }
 
 cluster_up() {
@@ -241,6 +276,7 @@ cluster_down() {
     if engine_answers; then
         find_compose
         remove_site
+        remove_packaged
         remove_thousand
         remove_second
         remove_cluster
@@ -399,8 +435,8 @@ show() {
 verb=${1:-}
 shift || true
 case $verb in
-    build | up | fresh | down | run | shell | site | thousand | second | prometheus) "cluster_$verb" "$@" ;;
-    site-down | thousand-down | second-down)
+    build | up | fresh | down | run | shell | site | thousand | second | prometheus | packages | packaged) "cluster_$verb" "$@" ;;
+    site-down | thousand-down | second-down | packaged-down)
         engine_answers
         find_compose
         "remove_${verb%-down}"

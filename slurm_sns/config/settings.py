@@ -162,7 +162,7 @@ class PathsSection(Section):
     state_dir: grammar.AbsolutePath = Path("/var/lib/sns")
     run_dir: grammar.AbsolutePath = Path("/run/sns")
     slurm_dir: grammar.AbsolutePath = Path("/etc/slurm/sns")
-    sns_command: grammar.AbsolutePath = Path("/usr/local/bin/sns")
+    sns_command: grammar.AbsolutePath | None = None
 
     @property
     def heartbeat(self) -> Path:

@@ -91,6 +91,8 @@ def _values(config: Config, source: Path) -> dict[str, Any]:
     return {
         "source": source,
         "paths": paths,
+        # Without a path systemd looks in /usr/local/bin, then in /usr/bin: where pip's link is, and a package's.
+        "command": paths.sns_command or "sns",
         "slurm": slurm,
         "with_gres": with_gres,
         "node_types": [_node_type(nodes, shared_ways) for nodes in config.nodes],

@@ -46,6 +46,11 @@ class Watchdog:
         self._offset_s = self._clock.now() - self._clock.steady()
         self._stepped_s = float("-inf")
 
+    @property
+    def status(self) -> str:
+        """What the last look found, in one line."""
+        return "no heartbeat: freeing gated jobs" if self._was_stale else "the scheduler lives"
+
     def look(self) -> int:
         """Look once at the heartbeat; return the number of jobs freed.
 

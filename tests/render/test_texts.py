@@ -1,6 +1,7 @@
 """The rendered texts: golden files, byte-stability, and what of the site's own settings they keep."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -151,6 +152,16 @@ class TestFilterTable:
 
 
 class TestUnits:
+    @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd on this machine")
+    def test_systemd_finds_nothing_wrong(self, tmp_path: Path) -> None:
+        units = []
+        for name, text in texts(configured(tmp_path, "agents: {controller: ctl}\n"), SOURCE).items():
+            if name.endswith(".service"):
+                units.append(tmp_path / name)
+                units[-1].write_text(text.replace("\nExecStart=sns ", "\nExecStart=true "))  # sns is not installed here
+        done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
+        assert (len(units), done.returncode, done.stdout + done.stderr) == (3, 0, "")
+
     def test_systemd_makes_the_directories_under_its_own_roots(self, tmp_path: Path) -> None:
         unit = texts(configured(tmp_path, "paths: {run_dir: /run/a/b, state_dir: /var/lib/c}\n"), SOURCE)
         for name in ("sns-scheduler.service", "sns-watchdog.service"):

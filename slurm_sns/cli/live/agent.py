@@ -64,6 +64,7 @@ def serve(
 ) -> "AgentJson | None":
     """Be the agent of this node until stopped; with `once` for one round, of which the result says what is here."""
     from slurm_sns.cli.live import agent_parts, process
+    from slurm_sns.sockets.service_manager import SignOfLife, notify
     from slurm_sns.sockets.unix_socket import Access, ControlSocket
 
     root = frozenset({0})
@@ -90,7 +91,8 @@ def serve(
             if channel is not None:
                 stack.enter_context(channel)
             process.log.info("agent: ready")
-            agent.run(stop.is_set)
+            notify(READY="1")
+            agent.run(process.until(stop, SignOfLife(lambda: agent.status)))
     process.log.info("agent: stopped")
     unlock()
     return shown

@@ -37,6 +37,7 @@ def scheduler(
     from slurm_sns.scheduler.loop import Scheduler
     from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
     from slurm_sns.scheduler.start_estimates.board import EstimateBoard
+    from slurm_sns.sockets.service_manager import SignOfLife, notify
     from slurm_sns.sockets.unix_socket import ControlSocket
 
     settings = configuration.load(config)
@@ -50,9 +51,11 @@ def scheduler(
     process.require_commands()
     process.start_logging(settings.log_level)
     stop = process.StopSignal()
+    recent, asked, board = RecentCycles(), set[int](), EstimateBoard()
+    lives = SignOfLife(lambda: parts.status_line(settings.mode, loop.trouble, recent.view))
     told = parts.settings(settings)
-    recent, asked, board, counters = RecentCycles(), set[int](), EstimateBoard(), Counters(stop.now(), told.partitions)
-    ports = counted(parts.ports(settings, stop), counters)
+    counters = Counters(stop.now(), told.partitions)
+    ports = counted(parts.ports(settings, stop, lives), counters)
     learner, sign, channel = None, None, ExitStack()
     if found := parts.hub_and_sign(settings, ports.log):
         hub, sign = found
@@ -95,10 +98,11 @@ def scheduler(
     ready_s = parts.warm_up(policy, estimates=estimating is not None)
     process.log.info("scheduler: ready to plan after %.1f s", ready_s)
     with channel, estimating or nullcontext(), ControlSocket(settings.paths.socket, answers.answer, admins):
+        notify(READY="1")
         if cycles:
             loop.repeat(cycles, settings.scheduler.interval_s)
         else:
-            loop.run(settings.scheduler.interval_s, stop.is_set, stop.hands_over)
+            loop.run(settings.scheduler.interval_s, process.until(stop, lives), stop.hands_over)
     process.log.info("scheduler: stopped")
     unlock()
 
@@ -110,6 +114,7 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
     from slurm_sns.scheduler.watchdog import Watchdog
     from slurm_sns.slurm.executor import SlurmExecutor
     from slurm_sns.slurm.state import JobsAlone
+    from slurm_sns.sockets.service_manager import SignOfLife, notify
     from slurm_sns.store.heartbeat import HeartbeatFile
 
     settings = configuration.load(config)
@@ -120,15 +125,22 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
     process.start_logging(settings.log_level)
     stop = process.StopSignal()
     beat = HeartbeatFile(settings.paths.heartbeat)
+    lives = SignOfLife(lambda: dog.status)
+
+    def last_beat() -> float | None:
+        lives()  # also after each job that is freed: freeing many takes long
+        return beat.last()
+
     dog = Watchdog(
         JobsAlone(),
         SlurmExecutor(),
-        beat.last,
+        last_beat,
         clock=stop,
         log=process.log.info,
         timeout_s=settings.scheduler.heartbeat_timeout_s,
     )
     process.log.info("watchdog: a heartbeat older than %s s is stale", settings.scheduler.heartbeat_timeout_s)
-    dog.run(WATCHDOG_SECONDS, stop.is_set)
+    notify(READY="1")
+    dog.run(WATCHDOG_SECONDS, process.until(stop, lives))
     process.log.info("watchdog: stopped")
     unlock()

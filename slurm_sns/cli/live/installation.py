@@ -19,7 +19,8 @@ from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
 
 #: Where Debian's Lua 5.1 and a Lua built from source look for modules (LUA_PATH_DEFAULT of Lua's luaconf.h).
 LUA_DIRECTORIES = (Path("/usr/local/share/lua/5.1"), Path("/usr/share/lua/5.1"))
-UNIT_DIRECTORY = Path("/etc/systemd/system")
+#: Where systemd looks for units, in its order (systemd.unit(5)): links to the rendered ones, then those of a package.
+UNIT_DIRECTORIES = tuple(map(Path, ("/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system")))
 DAEMONS = ("scheduler", "watchdog")
 #: The state LISTEN, and where the kernel lists sockets (proc_net_tcp.rst).
 _LISTEN, _SOCKETS = "0A", (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
@@ -95,19 +96,21 @@ def _mode(path: Path, forbidden: int, trusted: Set[int], user: str) -> Finding:
     return Finding(is_theirs and not mode & forbidden, f"{path}", found, wanted, run=remedy)
 
 
-def units(config: Config, rendered: Mapping[str, str], directory: Path = UNIT_DIRECTORY) -> Finding:
-    """The units in systemd's directory are the rendered ones."""
+def units(config: Config, rendered: Mapping[str, str], directories: tuple[Path, ...] = UNIT_DIRECTORIES) -> Finding:
+    """The units that systemd takes are the rendered ones; a package has them as they are for the default paths."""
     names = [f"sns-{name}.service" for name in DAEMONS]
-    differing = [name for name in names if text_of(directory / name) != rendered[name]]
+    in_force = {name: next((each for each in directories if (each / name).exists()), directories[0]) for name in names}
+    differing = [name for name in names if text_of(in_force[name] / name) != rendered[name]]
     paths = " ".join(str(config.paths.slurm_dir / name) for name in names)
-    return _up_to_date(f"systemd units in {directory}", differing, f"systemctl enable --now {paths}")
+    where = " and ".join(dict.fromkeys(map(str, in_force.values())))
+    return _up_to_date(f"systemd units in {where}", differing, f"systemctl enable --now {paths}")
 
 
 def daemons(config: Config) -> Iterator[Finding]:
     """Scheduler and watchdog run, the heartbeat is fresh, the kill switch is off."""
     paths, timeout_s = config.paths, config.scheduler.heartbeat_timeout_s
     for name in DAEMONS:
-        yield Finding(runs(name, paths.run_dir), f"sns {name} runs", run=f"systemctl start sns-{name}")
+        yield Finding(runs(name, paths.run_dir), f"sns {name} runs", run=f"systemctl enable --now sns-{name}")
     last_s, now_s = HeartbeatFile(paths.heartbeat).last(), time.time()
     yield Finding(
         not is_stale(last_s, now_s, timeout_s),

@@ -1,5 +1,6 @@
 """A daemon as a process: its signals, its log, its user, its directories, its lock."""
 
+import faulthandler
 import logging
 import os
 import pwd
@@ -63,8 +64,22 @@ class StopSignal:
         select.select([self._woken], [], [], max(0.0, seconds))  # never read, so later calls return at once
 
 
+def until(stop: StopSignal, lives: Callable[[], None]) -> Callable[[], bool]:
+    """For a main loop to ask in each round: whether to stop. The question is its sign of life."""
+
+    def is_stopping() -> bool:
+        lives()
+        return stop.is_set()
+
+    return is_stopping
+
+
 def start_logging(level: str) -> None:
-    """Log one line for each event on standard error."""
+    """Log one line for each event on standard error; and what each thread does if the process is aborted.
+
+    systemd's watchdog aborts a process that hangs.
+    """
+    faulthandler.enable()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_OneLine("%(asctime)s %(message)s"))
     log.addHandler(handler)

@@ -150,6 +150,15 @@ class Agent:
         troubles = (tree.trouble, ports.spool.trouble, ports.state.trouble)
         return NodeState(ports.clock.now(), self._facts, tuple(jobs), "; ".join(filter(None, troubles)))
 
+    @property
+    def status(self) -> str:
+        """One line for `systemctl status`, such as `partition; 3 jobs`."""
+        mode = (
+            "observe" if self._settings.observes else "unpartitioned" if self._facts.why_unpartitioned else "partition"
+        )
+        away = "" if self._controller.is_connected else "not connected"
+        return "; ".join(filter(None, (mode, f"{len(self._presence.here.runs)} jobs", away, self._ports.tree.trouble)))
+
     def shown(self) -> AgentJson:
         """What `sns agent --show` shows, for JSON."""
         state, now_s = self.state(), self._ports.clock.steady()

@@ -162,10 +162,27 @@ def test_units_that_were_not_rendered_so_are_outdated(config: Path, tmp_path: Pa
     for name, text in rendered.items():
         (tmp_path / name).write_text(text)
     settings = configuration.load(config)
-    assert installation.units(settings, rendered, tmp_path).ok
+    assert installation.units(settings, rendered, (tmp_path,)).ok
     (tmp_path / "sns-watchdog.service").write_text("old\n")
-    found = installation.units(settings, rendered, tmp_path)
+    found = installation.units(settings, rendered, (tmp_path,))
     assert found.found == "missing or outdated: sns-watchdog.service"
+
+
+def test_units_of_a_package_count_unless_others_come_before_them(config: Path, tmp_path: Path) -> None:
+    rendered = {"sns-scheduler.service": "a\n", "sns-watchdog.service": "b\n"}
+    etc, usr = tmp_path / "etc", tmp_path / "usr"
+    for folder in (etc, usr):
+        folder.mkdir()
+    for name, text in rendered.items():
+        (usr / name).write_text(text)
+    settings = configuration.load(config)
+    assert installation.units(settings, rendered, (etc, usr)).ok
+    (etc / "sns-scheduler.service").write_text("old\n")
+    found = installation.units(settings, rendered, (etc, usr))
+    assert (found.what, found.found) == (
+        f"systemd units in {etc} and {usr}",
+        "missing or outdated: sns-scheduler.service",
+    )
 
 
 def test_sources_names_the_directory_of_what_is_built_by_hand(sns) -> None:

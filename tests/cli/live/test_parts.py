@@ -1,6 +1,7 @@
 """What the scheduler is built from where agents are configured."""
 
 import getpass
+from types import SimpleNamespace
 from unittest.mock import create_autospec
 
 import pytest
@@ -9,6 +10,7 @@ from default_settings import SETTINGS
 from slurm_sns import config as configuration
 from slurm_sns.cli.live import parts
 from slurm_sns.errors import SnsError
+from slurm_sns.model import Snapshot
 from slurm_sns.scheduler.ports import Agents
 from slurm_sns.wire.grants import verified
 from slurm_sns.wire.keys import Keys, key_line
@@ -73,3 +75,30 @@ def test_learning_follows_the_settings(write_config) -> None:
 def test_profiles_are_learnt_where_jobs_are_placed_by_profiles(write_config, more: str, learns: bool) -> None:
     found = parts.learner(write_config(more=more), create_autospec(Agents), SETTINGS, print)
     assert (found is not None) == learns
+
+
+class TestStatusLine:
+    VIEW = SimpleNamespace(disabled=False, situation=SimpleNamespace(snapshot=Snapshot((), ())), took_s=0.0124)
+
+    @pytest.mark.parametrize(
+        ("trouble", "view", "line"),
+        [
+            ("", None, "enforce; first cycle"),
+            ("", VIEW, "enforce; 0 waiting; cycle 12 ms"),
+            ("", SimpleNamespace(**VIEW.__dict__ | {"disabled": True}), "enforce; disabled; cycle 12 ms"),
+            ("slurmctld does not answer", VIEW, "enforce; slurmctld does not answer"),
+        ],
+    )
+    def test_it_says_what_the_last_cycle_did_or_why_there_is_none(self, trouble: str, view, line: str) -> None:
+        assert parts.status_line("enforce", trouble, view) == line
+
+
+def test_each_beat_is_a_sign_of_life_for_systemd_also_on_a_full_disk(tmp_path) -> None:
+    said: list[str] = []
+    heartbeat = parts.LivingHeartbeat(tmp_path / "heartbeat", lambda: said.append("lives"))
+    heartbeat.beat(7.9)
+    assert (heartbeat.last(), said) == (7, ["lives"])
+    lost = parts.LivingHeartbeat(tmp_path / "gone" / "heartbeat", lambda: said.append("lives"))
+    with pytest.raises(SnsError):
+        lost.beat(8)
+    assert len(said) == 2

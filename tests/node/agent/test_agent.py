@@ -54,6 +54,7 @@ def test_the_only_job_has_all_ways_and_gives_them_back_for_a_second_one(node: No
     node.prolog(2, 12)
     assert (node.ways(1), node.ways(2)) == (5, 13), "both have their guarantee before the second one begins"
     assert node.there()[2].ways == 13
+    assert node.agent.status.startswith("partition; 2 jobs"), "what systemctl status shows"
     second = node.jobs.start(2)
     node.passes(1.0)
     assert node.group_with(second) == "job2"
