@@ -9,6 +9,8 @@ from cluster import Cluster
 BY_REST = r"""
 import http.client, json, os, socket, subprocess, sys, time
 
+pytestmark = pytest.mark.releases
+
 path = f"/tmp/rest-{os.getpid()}"
 os.environ["SLURMRESTD_SECURITY"] = "disable_unshare_sysv,disable_unshare_files"
 daemon = subprocess.Popen(["slurmrestd", "-a", "rest_auth/local", "-s", "openapi/slurmctld", f"unix:{path}"],
