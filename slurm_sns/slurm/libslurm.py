@@ -70,7 +70,8 @@ def _library() -> ctypes.CDLL:
         ImportError: it is not installed, or not for the libslurm of this machine.
     """
     try:
-        library = ctypes.CDLL(str(PATH))
+        # With RTLD_GLOBAL: Slurm's plugins, which libslurm opens, look for its symbols among those of the process.
+        library = ctypes.CDLL(str(PATH), mode=ctypes.RTLD_GLOBAL)
     except OSError as problem:
         raise ImportError(str(problem)) from None
     library.sns_error.restype = library.sns_job_fields.restype = library.sns_node_fields.restype = ctypes.c_char_p

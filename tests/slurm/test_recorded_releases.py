@@ -201,7 +201,12 @@ def test_partitions_reservations_and_what_slurmdbd_says(state: ScontrolState, se
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_configuration_as_our_own_library_takes_it(release: str) -> None:
     shown = scontrol_text.configuration((RECORDED / release / "config.txt").read_text(encoding="utf-8"))
-    assert (shown.version, shown.slurm_user_name, shown.min_job_age, shown.job_requeue) == (release, "slurm", 3600, True)
+    assert (shown.version, shown.slurm_user_name, shown.min_job_age, shown.job_requeue) == (
+        release,
+        "slurm",
+        3600,
+        True,
+    )
     assert (shown.gres_types, shown.job_submit_plugins, shown.priority_flags) == (["llc", "gpu"], [], [])
     assert {"gres/llc", "cpu"} <= {*shown.accounting_storage_tres}
     assert [Path(each).name for each in shown.plugin_dirs] == ["slurm-wlm"]
