@@ -21,6 +21,7 @@
 # SNS_ACCOUNTING=1 gives the controller of a thousand nodes the slurmdbd of the mini cluster, which must be up;
 # SNS_SLURMDS=40 gives that many of its nodes a slurmd: jobs really run in their partition, `real`;
 # SNS_SUITE=trixie takes Slurm from that release of Debian (forky: Slurm 26.05; trixie: 24.11); give it its own SNS_PROJECT;
+# SNS_PYSLURM=no leaves pyslurm out of the image: slurm_sns calls Slurm by its own library, as it does on trixie;
 # SNS_RESCTRL=0 starts the nodes without the rights that they need for an emulated resctrl.
 set -euo pipefail
 
@@ -116,7 +117,8 @@ wait_for_image() { [[ -z ${SNS_IMAGE_LOCK:-} ]] || flock -s "$SNS_IMAGE_LOCK" tr
 # Debian trixie's Slurm 24.11 has no pyslurm.
 cluster_build() {
     local arguments=()
-    [[ $suite != trixie ]] || arguments=(PYSLURM=no)
+    [[ $suite != trixie ]] || SNS_PYSLURM=no
+    [[ ${SNS_PYSLURM:-yes} == yes ]] || arguments=(PYSLURM=no)
     build_image "$SNS_PROJECT" containers/Dockerfile "${arguments[@]}"
 }
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.slurm import api, libslurm, translate
 from slurm_sns.slurm.state import TranslatedJobs
@@ -166,5 +167,11 @@ def test_it_takes_the_place_of_pyslurm_where_that_is_not_installed(mocker, monke
     api.pyslurm.cache_clear()
     try:
         assert api.pyslurm() is libslurm
+        api.pyslurm.cache_clear()
+        mocker.patch.object(
+            libslurm, "_library", side_effect=ImportError("sns_slurm.so: cannot open shared object file")
+        )
+        with pytest.raises(SnsError, match=r"neither pyslurm nor .* is installed \(sns_slurm.so: cannot open"):
+            api.pyslurm()
     finally:
         api.pyslurm.cache_clear()
