@@ -26,12 +26,16 @@ from slurm_sns.slurm import scontrol_text
 PATH = Path(sysconfig.get_path("platlib")) / "sns_slurm.so"
 __version__ = "of slurm_sns"
 
+Fields = Mapping[str, Any]
+#: How each attribute is read.
+Reads = Mapping[str, Callable[[Fields], Any]]
+
 #: What the library writes for Slurm's "none" and "unlimited" of any width.
 _NONE, _UNLIMITED = -(1 << 63), (1 << 63) - 1
 #: slurm.h, enum job_states.
 _PENDING, _RUNNING, _SUSPENDED = 0, 1, 2
-#: The commas of `gpu:a100:2(IDX:0,2),llc:4` between gres.
-_OUTSIDE_PARENTHESES = re.compile(r",(?![^(]*\))")
+#: What is in parentheses in `gpu:a100:2(IDX:0,2),llc:4`. It takes linear time in any text.
+_PARENTHESES = re.compile(r"\([^()]*\)")
 
 
 class RPCError(Exception):
@@ -148,12 +152,12 @@ def _words(text: str | None) -> list[str]:
 
 
 def _amounts(text: str | None) -> dict[str, int]:
-    """`gres/gpu:a100:2,llc` as amounts by name and type; 1 where none is given."""
+    """`gres/gpu:a100:2(IDX:0,2),llc` as amounts by name and type; 1 where none is given."""
     found = {}
-    for word in _OUTSIDE_PARENTHESES.split(text) if text else ():
-        name, _, amount = word.partition("(")[0].rpartition(":")
+    for word in _words(_PARENTHESES.sub("", text or "")):
+        name, _, amount = word.rpartition(":")
         known = name and amount.isascii() and amount.isdecimal()
-        found[(name if known else word.partition("(")[0]).removeprefix("gres:")] = int(amount) if known else 1
+        found[(name if known else word).removeprefix("gres:")] = int(amount) if known else 1
     return found
 
 
@@ -163,7 +167,7 @@ def _gres_of_tres(text: str | None) -> dict[str, int]:
     return {name.removeprefix("gres/"): scontrol_text.amount(amount or "1") for name, _, amount in pairs}
 
 
-def _run_s(shown: Mapping[str, Any]) -> int:
+def _run_s(shown: Fields) -> int:
     """How long a job has run, suspensions not counted, as pyslurm and scontrol compute it."""
     start, end, since = (shown[name] for name in ("start_time", "end_time", "suspend_time"))
     if shown["base_state"] == _PENDING or not start:
@@ -175,32 +179,35 @@ def _run_s(shown: Mapping[str, Any]) -> int:
     return int(before + end_s - since if since else end_s - start)
 
 
-def _job_fields(raw: bytes) -> dict[str, Any]:
-    shown = _layout("sns_job_fields").read(raw)
-    is_running = shown["base_state"] == _RUNNING
+def _gres(shown: Fields) -> dict[str, int]:
+    return _gres_of_tres(shown["allocated_tres" if shown["base_state"] == _RUNNING else "requested_tres"])
+
+
+def _waiting_tasks(shown: Fields) -> str | None:
+    """The tasks `1-9` of `1-9%2`."""
     tasks = shown["array_tasks"]
-    return shown | {
-        "constraints": _words(shown["features"]),
-        "preferred_features": _words(shown["prefer"]),
-        "gres_per_node": _amounts(shown["tres_per_node"]),
-        "gres": _gres_of_tres(shown["allocated_tres" if is_running else "requested_tres"]),
-        "licenses": _words(shown["license_names"]),
-        "dependencies": shown["dependency"] or None,
-        "mail_user": _words(shown["mail_addresses"]),
-        "mail_types": ["FAIL"] if shown["mails_failure"] else [],
-        "array_tasks_waiting": tasks.rpartition("%")[0] or tasks if tasks else None,
-        "run_time": _run_s(shown),
-    }
+    return tasks.rpartition("%")[0] or tasks if tasks else None
 
 
-def _node_fields(raw: bytes) -> dict[str, Any]:
-    shown = _layout("sns_node_fields").read(raw)
-    return shown | {
-        "partitions": _words(shown["partition_names"]),
-        "configured_gres": _amounts(shown["gres"]),
-        "allocated_gres": _gres_of_tres(shown["allocated_tres"]),
-        "active_features": _words(shown["features"]),
-    }
+#: What pyslurm makes of the fields that sns_slurm.c names, by attribute.
+_OF_JOB: Reads = {
+    "constraints": lambda shown: _words(shown["features"]),
+    "preferred_features": lambda shown: _words(shown["prefer"]),
+    "gres_per_node": lambda shown: _amounts(shown["tres_per_node"]),
+    "gres": _gres,
+    "licenses": lambda shown: _words(shown["license_names"]),
+    "dependencies": lambda shown: shown["dependency"] or None,
+    "mail_user": lambda shown: _words(shown["mail_addresses"]),
+    "mail_types": lambda shown: ["FAIL"] if shown["mails_failure"] else [],
+    "array_tasks_waiting": _waiting_tasks,
+    "run_time": _run_s,
+}
+_OF_NODE: Reads = {
+    "partitions": lambda shown: _words(shown["partition_names"]),
+    "configured_gres": lambda shown: _amounts(shown["gres"]),
+    "allocated_gres": lambda shown: _gres_of_tres(shown["allocated_tres"]),
+    "active_features": lambda shown: _words(shown["features"]),
+}
 
 
 @cache
@@ -209,20 +216,28 @@ def _layout(function: str) -> _Layout:
 
 
 class RawRecord:
-    """A record that is read when an attribute is first asked for; equal `raw` bytes are equal records."""
+    """A record that is read when an attribute is first asked for; equal `raw` bytes are equal records.
 
-    def __init__(self, raw: bytes, read: Callable[[bytes], dict[str, Any]]) -> None:
-        self.raw, self._read = raw, read
+    An attribute that cannot be read raises ValueError, which costs this attribute alone (translate._Tolerant).
+    """
+
+    def __init__(self, raw: bytes, described_by: str, reads: Reads) -> None:
+        self.raw, self._described_by, self._reads = raw, described_by, reads
 
     def __getattr__(self, name: str) -> Any:
-        if "_is_read" in self.__dict__:
+        own = self.__dict__
+        if "_shown" not in own:
+            own["_shown"] = _layout(self._described_by).read(self.raw)
+            own.update(own["_shown"])
+            return getattr(self, name)
+        read = self._reads.get(name)
+        if read is None:
             raise AttributeError(name)
-        self.__dict__.update(self._read(self.raw), _is_read=True)
-        return getattr(self, name)
+        return read(own["_shown"])
 
 
 def _jobs(job_id: int = 0) -> dict[int, RawRecord]:
-    records = [RawRecord(raw, _job_fields) for raw in _asked("sns_jobs", ctypes.c_uint32(job_id))]
+    records = [RawRecord(raw, "sns_job_fields", _OF_JOB) for raw in _asked("sns_jobs", ctypes.c_uint32(job_id))]
     first = struct.Struct("=q")
     return {first.unpack_from(record.raw)[0]: record for record in records}
 
@@ -233,7 +248,7 @@ def _job(job_id: int) -> RawRecord:
 
 
 def _nodes() -> dict[str, RawRecord]:
-    records = [RawRecord(raw, _node_fields) for raw in _asked("sns_nodes")]
+    records = [RawRecord(raw, "sns_node_fields", _OF_NODE) for raw in _asked("sns_nodes")]
     return {record.name: record for record in records}
 
 

@@ -77,8 +77,12 @@ def library(mocker) -> Iterator[object]:
     libslurm._layout.cache_clear()
 
 
+def record(shown: bytes) -> libslurm.RawRecord:
+    return libslurm.RawRecord(shown, "sns_job_fields", libslurm._OF_JOB)
+
+
 def job(**fields: object) -> ObservedJob:
-    return translate.job(libslurm.RawRecord(raw(**fields), libslurm._job_fields))
+    return translate.job(record(raw(**fields)))
 
 
 def test_a_waiting_job() -> None:
@@ -111,6 +115,19 @@ def test_any_other_gres_leaves_the_job_to_slurm(gres: str) -> None:
     assert "gres" in seen.asks_for or gres == ",,"
 
 
+def test_no_text_takes_long() -> None:
+    for text in (",llc:1" * 50_000, "(" * 200_000, "llc:" + "9" * 4000):
+        assert job(tres_per_node=text).id == 7
+    assert "cannot be read" in job(tres_per_node="cpu", requested_tres="gres/llc=x").unreadable
+    odd = job(tres_per_node="llc:" + "9" * 5000)
+    assert (odd.id, odd.has_other_gres, odd.is_countable) == (7, True, False), "Python reads no such number"
+
+
+def test_the_gres_of_a_node() -> None:
+    assert libslurm._amounts("gpu:a100:2(IDX:0,2),llc:4,membw") == {"gpu:a100": 2, "llc": 4, "membw": 1}
+    assert libslurm._gres_of_tres("cpu=8,mem=2G,gres/llc=4,gres/gpu:a100=1") == {"llc": 4, "gpu:a100": 1}
+
+
 def test_text_that_is_not_utf_8_costs_that_text_only() -> None:
     seen = job(name=b"a\xff", comment="x" * 100_000)
     assert (seen.name, len(seen.comment), seen.unreadable) == ("?", 100_000, "")
@@ -132,7 +149,7 @@ def test_a_job_is_translated_again_only_when_its_record_changes(mocker) -> None:
     jobs = TranslatedJobs()
 
     def read(*records: bytes) -> list[int]:
-        shown = [libslurm.RawRecord(each, libslurm._job_fields) for each in records]
+        shown = [record(each) for each in records]
         return [seen.priority for seen in jobs.of(shown, str, shows_estimates=False)]
 
     running = raw(id=8, base_state=1, state="RUNNING", start_time=1000)
