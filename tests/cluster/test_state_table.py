@@ -333,14 +333,13 @@ def test_a_running_job_is_left_alone_and_gated_anew_when_it_is_requeued(cluster:
         return memory == "1G" and comment.startswith("sns:2 exclusive g=") and " n=" not in comment
 
     cluster.wait_for("row 5: it is gated, with its own memory", is_gated_as_it_was, every_s=0.05)
-    # Slurm before 25.11 lets it wait for two minutes.
-    assert cluster.wait_for_end([requeued], timeout_s=240)[requeued].state == "COMPLETED"
+    assert cluster.wait_for_end([requeued])[requeued].state == "COMPLETED"
     assert placements(cluster, requeued) == 2
     wait_for_state(cluster, [held], "held")
     assert (cluster.job(held).pinned_to, cluster.job(held).is_gated) == ((), True)
     assert {cluster.job(each).state for each in (kept, never)} == {"RUNNING"}
     do(cluster, "alice", f"scontrol release {held}")
-    assert cluster.wait_for_end([held], timeout_s=240)[held].state == "COMPLETED"
+    assert cluster.wait_for_end([held])[held].state == "COMPLETED"
     assert placements(cluster, held) == 2
 
 
