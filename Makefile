@@ -52,6 +52,15 @@ test-fast: $(VENV)/.test test-tools ## the quick tests without Slurm, on all cor
 test-unit: $(VENV)/.test test-tools ## the tests that need no Slurm
 	$(PYTEST) -n auto $(UNIT_TESTS)
 
+.PHONY: test-releases
+# Releases of Debian: forky has Slurm 26.05, trixie 24.11.
+SUITES ?= trixie forky
+test-releases: $(VENV)/.test ## the tests marked `releases` on each release of Slurm, one after the other: make test-releases SUITES=trixie
+	@code=0; for suite in $(SUITES); do \
+		SNS_SUITE=$$suite SNS_PROJECT=$(SNS_PROJECT)-$$suite containers/cluster.sh run $(PYTEST) -m releases tests/cluster \
+			|| code=1; \
+	done; exit $$code
+
 .PHONY: test-clients
 test-clients: $(VENV)/.test ## client programs (snakemake, ReFrame, submitit, ...) on the cluster; installs them there from PyPI
 	@exec containers/cluster.sh run $(PYTEST) tests/clients

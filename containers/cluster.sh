@@ -24,6 +24,8 @@
 # Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone;
 # SNS_ACCOUNTING=1 gives the controller of a thousand nodes the slurmdbd of the mini cluster, which must be up;
 # SNS_SLURMDS=40 gives that many of its nodes a slurmd: jobs really run in their partition, `real`;
+# SNS_SUITE=trixie takes Slurm from that release of Debian (forky: Slurm 26.05; trixie: 24.11); give it its own SNS_PROJECT;
+# SNS_PYSLURM=no leaves pyslurm out of the image: slurm_sns calls Slurm by its own library, as it does on trixie;
 # SNS_RESCTRL=0 starts the nodes without the rights that they need for an emulated resctrl;
 # SNS_VERSION and SNS_MAINTAINER: what packages say, instead of the version of the sources and of nobody.
 set -euo pipefail
@@ -35,7 +37,8 @@ source "$here/docker.sh"
 
 export SNS_PROJECT=${SNS_PROJECT:-slurm-sns}
 export SNS_IMAGE=$SNS_PROJECT
-base_image=slurm-sns-base:forky
+suite=${SNS_SUITE:-forky}
+base_image=slurm-sns-base:$suite
 ready_timeout_s=120
 
 seconds_since() { awk -v then="$1" -v now="$EPOCHREALTIME" 'BEGIN { printf "%.0f s", now - then }'; }
@@ -50,20 +53,20 @@ compose() { "${COMPOSE[@]}" -p "$SNS_PROJECT" "${compose_files[@]}" "$@"; }
 ensure_base() {
     "${DOCKER[@]}" image inspect "$base_image" > /dev/null 2>&1 && return 0
     local began=$EPOCHREALTIME scratch
-    announce pull "pulling debian:forky-slim" "a minute at most"
-    if timeout 60 "${DOCKER[@]}" pull -q debian:forky-slim > /dev/null; then
-        "${DOCKER[@]}" tag debian:forky-slim "$base_image"
+    announce pull "pulling debian:$suite-slim" "a minute at most"
+    if timeout 60 "${DOCKER[@]}" pull -q "debian:$suite-slim" > /dev/null; then
+        "${DOCKER[@]}" tag "debian:$suite-slim" "$base_image"
         took pull "$began"
         return
     fi
     has_command mmdebstrap || apt_install mmdebstrap debian-archive-keyring
-    announce base "debian:forky-slim cannot be pulled: making it from Debian's packages"
+    announce base "debian:$suite-slim cannot be pulled: making it from Debian's packages"
     began=$EPOCHREALTIME
     scratch=$(mktemp -d)
     # A site without an image registry may have a frozen mirror, whose Release file is out of date.
     as_root mmdebstrap --variant=apt --include=ca-certificates \
         --aptopt='Acquire::Check-Valid-Until "false"' \
-        --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr forky "$scratch/base.tar" > "$scratch/log" 2>&1 \
+        --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr "$suite" "$scratch/base.tar" > "$scratch/log" 2>&1 \
         || { tail -n 20 "$scratch/log" >&2; return 1; }
     "${DOCKER[@]}" import "$scratch/base.tar" "$base_image" > /dev/null
     as_root rm -rf "$scratch"
@@ -116,7 +119,13 @@ build_image() {
 # Wait while `run --beside` makes the image: it then holds a lock on the file $SNS_IMAGE_LOCK.
 wait_for_image() { [[ -z ${SNS_IMAGE_LOCK:-} ]] || flock -s "$SNS_IMAGE_LOCK" true; }
 
-cluster_build() { build_image "$SNS_PROJECT" containers/Dockerfile; }
+# Debian trixie's Slurm 24.11 has no pyslurm.
+cluster_build() {
+    local arguments=()
+    [[ $suite != trixie ]] || SNS_PYSLURM=no
+    [[ ${SNS_PYSLURM:-yes} == yes ]] || arguments=(PYSLURM=no)
+    build_image "$SNS_PROJECT" containers/Dockerfile "${arguments[@]}"
+}
 
 # A site without slurm_sns, for the test of the pages for admins: one container with its own Slurm.
 cluster_site() {

@@ -1,5 +1,6 @@
 #!/bin/bash
 # Build pyslurm against the installed Slurm and install it:  build.sh PIP
+# For Slurm 24.11 and 25.05, which PyPI has no pyslurm for, this builds slurm_sns' own library instead (plugins/libslurm).
 # or only make its wheel, for hosts with the same release:   build.sh PIP wheel --no-deps -w DIR
 # Needed: gcc, Python's headers, Slurm's headers and library (libslurm-dev).
 #   SLURM_INCLUDE=/opt/slurm/include SLURM_LIB=/opt/slurm/lib if Slurm is not in /usr
@@ -12,6 +13,14 @@ version=$(sed -nE 's/^#define[[:space:]]+SLURM_VERSION_NUMBER[[:space:]]+//p' "$
 
 export PYSLURM_BUILD_JOBS=${PYSLURM_BUILD_JOBS:-$(nproc)} SLURM_LIB_DIR=$library SLURM_INCLUDE_DIR=$include
 case $version in
+    0x180b* | 0x1905*)
+        if (($#)); then
+            echo "build.sh: there is no pyslurm for Slurm 24.11 and 25.05, so no wheel; build.sh PIP installs what replaces it" >&2
+            exit 1
+        fi
+        exec make -C "$(dirname "$0")/../libslurm" install "PYTHON=$(dirname "$pip")/python" "SLURM_INCLUDE=$include" \
+            ${SLURM_LIB:+"SLURM_LIB=$SLURM_LIB"}
+        ;;
     0x190b*) ;; # 25.11, the release that pyslurm 25.11.2 is for
     0x1a05*)
         # 26.05: pyslurm accepts only headers whose version is 25.11, so a copy of slurm_version.h says that. All other
@@ -28,8 +37,8 @@ case $version in
         export CFLAGS="-DSLURM_BACKWARD_COMPAT -Dslurm_free_ctl_conf=slurm_free_conf -DESLURM_ERROR_ON_DESC_TO_RECORD_COPY=2084 -O1"
         ;;
     *)
-        echo "build.sh: $include/slurm/slurm_version.h says ${version:-nothing}: this builds for Slurm 25.11 and 26.05;" \
-            "pip install the pyslurm of your release" >&2
+        echo "build.sh: $include/slurm/slurm_version.h says ${version:-nothing}: slurm_sns works with Slurm 24.11 to" \
+            "26.05 (0x180b.. to 0x1a05..)" >&2
         exit 1
         ;;
 esac

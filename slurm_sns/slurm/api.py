@@ -1,5 +1,8 @@
 """How Slurm is reached: pyslurm, and Slurm's own commands for the few things that pyslurm cannot do; errors as ours.
 
+Where pyslurm is not installed, the module libslurm with our own C library takes its place: there is no pyslurm package
+for some releases of Slurm.
+
 Importing pyslurm on a machine without a Slurm configuration ends the process (seen). So it is imported only when it is
 first used, with its own initialisation turned off, and `slurm_init` is called afterwards.
 """
@@ -16,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 from slurm_sns.errors import BadInput, Refused, SnsError, Unreachable
+from slurm_sns.slurm import libslurm
 
 #: Where Slurm's commands and libraries look for their configuration when SLURM_CONF is not set.
 DEFAULT_CONFIGURATION = Path("/etc/slurm/slurm.conf")
@@ -53,10 +57,10 @@ def configuration_path() -> Path:
 
 @cache
 def pyslurm() -> ModuleType:
-    """The pyslurm module, initialised.
+    """The pyslurm module, or `slurm_sns.slurm.libslurm` where pyslurm is not installed; initialised.
 
     Raises:
-        SnsError: pyslurm is not installed or does not match the installed Slurm.
+        SnsError: neither is installed, or what is does not match the installed Slurm.
         BadInput: this machine has no Slurm configuration.
     """
     configuration = configuration_path()
@@ -65,9 +69,14 @@ def pyslurm() -> ModuleType:
     os.environ["PYSLURM_DISABLE_AUTO_INIT"] = "1"
     try:
         module = import_module("pyslurm")
+    except ModuleNotFoundError:
+        module = libslurm
     except ImportError as problem:
         raise SnsError(f"pyslurm cannot be loaded ({problem}); it must be built against the installed Slurm") from None
-    module.slurm_init()
+    try:
+        module.slurm_init()
+    except ImportError as problem:
+        raise SnsError(f"neither pyslurm nor a library of slurm_sns' own is installed ({problem})") from None
     quiet(module)
     return module
 

@@ -1,8 +1,10 @@
-"""The Executor port. A long run of the gate's orders is sent by several processes side by side.
+"""The Executor port. A long run of the gate's orders is sent by several processes or threads side by side.
 
 pyslurm holds the interpreter lock while it waits for slurmctld, so threads would wait for each other. One process alone
-places 670 of 10,000 jobs a second where these place 1,060 (two cores, tests/benchmarks/placement.py). Each sender works
-on one short line of orders at a time. So no pipe fills up, and few orders are under way when slurmctld fails.
+places 670 of 10,000 jobs a second where several place 1,060 (two cores, tests/benchmarks/placement.py). Each sender
+works on one short line of orders at a time. So no pipe fills up, and few orders are under way when slurmctld fails.
+
+Our own library frees the lock: there threads of this process do the same, faster (tests/benchmarks/bindings.py).
 """
 
 import os
@@ -10,15 +12,17 @@ import pickle
 import selectors
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import IO
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import Answer, GateOrder, Order, one_by_one
-from slurm_sns.slurm.rpc import carry_out
+from slurm_sns.slurm.rpc import carry_out, send, waits_without_lock
 
-#: From this number on, several processes send the orders. Fewer take this process less than half a second.
+#: From this number on, several processes or threads send the orders. Fewer take this process less than half a second.
 MANY = 64
 #: The results of orders, in the sequence in which Slurm answered: its refusal, or None where it made the change.
 OrderResults = Iterator[tuple[GateOrder, Refused | None]]
@@ -33,10 +37,10 @@ class SlurmExecutor:
     """Changes jobs as SlurmUser."""
 
     def __init__(self) -> None:
-        self._senders = Senders()
+        self._senders: Senders | SendingThreads | None = None
 
     def execute(self, orders: Iterable[Order]) -> Iterator[Answer]:
-        """Carry out the orders in sequence. Several processes send a long run of the gate's orders side by side.
+        """Carry out the orders in sequence. Several senders send a long run of the gate's orders side by side.
 
         In such a run there is at most one order for each job.
         """
@@ -54,6 +58,8 @@ class SlurmExecutor:
                 yield answer
 
     def _send_many(self, orders: Sequence[GateOrder]) -> Iterator[Answer]:
+        if self._senders is None:
+            self._senders = SendingThreads() if waits_without_lock() else Senders()
         answered: set[int] = set()
         try:
             for order, refusal in self._senders.send(orders):
@@ -116,6 +122,66 @@ class Senders:
             sender.process.kill()
             sender.process.communicate()
         self._senders = []
+
+
+class SendingThreads:
+    """The same by threads, for a binding that frees the interpreter lock during an RPC."""
+
+    def __init__(self, carry_out: Callable[[GateOrder], None] = send) -> None:
+        self._carry_out = carry_out
+
+    def send(self, orders: Sequence[GateOrder]) -> OrderResults:
+        """Send each, with one RPC for each job; raises as `Senders.send` does."""
+        run = _ThreadedRun(orders, self._carry_out)
+        busy = SENDERS
+        for _ in range(busy):
+            Thread(target=run.work, daemon=True).start()
+        try:
+            while busy:
+                answer = run.answered.get()
+                if answer is None:
+                    busy -= 1
+                else:
+                    yield answer
+        finally:
+            if busy:
+                run.stop(Unreachable("nobody waits for the answers"))
+        if run.problem is not None:
+            raise run.problem
+
+
+class _ThreadedRun:
+    """Orders that several threads share; `answered` gets the results, and None from each thread that has ended."""
+
+    def __init__(self, orders: Iterable[GateOrder], carry_out: Callable[[GateOrder], None]) -> None:
+        self._left, self._turn, self._carry_out = iter(orders), Lock(), carry_out
+        self.answered: SimpleQueue[tuple[GateOrder, Refused | None] | None] = SimpleQueue()
+        self.problem: Exception | None = None
+
+    def stop(self, problem: Exception) -> None:
+        """Let no thread begin another order."""
+        self.problem = self.problem or problem
+
+    def work(self) -> None:
+        """Carry out orders until none is left or slurmctld does not answer."""
+        try:
+            while (order := self._next()) is not None:
+                self.answered.put((order, self._refusal(order)))
+        except Exception as problem:  # noqa: BLE001 - a defect of ours, too, is raised in the thread that asked
+            self.stop(problem)
+        finally:
+            self.answered.put(None)
+
+    def _next(self) -> GateOrder | None:
+        with self._turn:
+            return None if self.problem else next(self._left, None)
+
+    def _refusal(self, order: GateOrder) -> Refused | None:
+        try:
+            self._carry_out(order)
+        except Refused as refusal:
+            return refusal
+        return None
 
 
 class _Sender:

@@ -21,7 +21,7 @@ from slurm_sns import task_ids
 from slurm_sns.errors import Refused
 from slurm_sns.scheduler.gate.orders import GateOrder, Order, OrderKind, RequeueOrder
 from slurm_sns.scheduler.observation import JobState, ObservedJob
-from slurm_sns.slurm import translate
+from slurm_sns.slurm import libslurm, translate
 from slurm_sns.slurm.api import answers, pyslurm, run
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS
 from slurm_sns.submit import record as records
@@ -55,6 +55,11 @@ def send(order: GateOrder) -> None:
     else:
         with answers():
             pyslurm().Job(order.job_id).modify(pyslurm().JobSubmitDescription(**_fields(order)))
+
+
+def waits_without_lock() -> bool:
+    """Whether other threads of this process go on while an RPC waits for slurmctld."""
+    return pyslurm() is libslurm
 
 
 def _takes_back(order: GateOrder) -> bool:

@@ -112,7 +112,7 @@ class ScontrolState:
             version=configured.version,
             library=0,
             built_for="",
-            pyslurm_version="",
+            binding="",
             user=user if fullmatch("[a-z_][a-z0-9_-]{0,31}", user) else "slurm",
             options={},
             memory_per_cpu_mb=configured.default_memory_per_cpu,

@@ -513,6 +513,16 @@ class ConfigText(_TextRecord):
         "accounting_storage_type": _text("AccountingStorageType"),
         "default_memory_per_cpu": _number("DefMemPerCPU", zero_is_nothing=True),
         "private_data": _words("PrivateData"),
+        "job_submit_plugins": _words("JobSubmitPlugins"),
+        "gres_types": _words("GresTypes"),
+        "accounting_storage_tres": _words("AccountingStorageTRES"),
+        "priority_flags": _words("PriorityFlags"),
+        "slurmctld_parameters": _words("SlurmctldParameters"),
+        "plugin_dirs": lambda shown: [each for each in shown.get("PluginDir", "").split(":") if each],
+        "plugin_stack_config": _text("PlugStackConfig"),
+        "min_job_age": _seconds("MinJobAge"),
+        "job_requeue": _is("JobRequeue", "1"),
+        "max_dbd_msgs": _number("MaxDBDMsgs"),
     }
 
 

@@ -16,7 +16,7 @@ from slurm_sns.scheduler.observation import (
     ObservedPartition,
     PreemptionRules,
 )
-from slurm_sns.slurm import translate
+from slurm_sns.slurm import libslurm, translate
 from slurm_sns.slurm.api import answers, configuration_path, pyslurm, run
 from slurm_sns.topology import FLAT, Topology, topology
 
@@ -47,8 +47,9 @@ class SitePartition:
 class Site:
     """The running Slurm. `options` are slurm.conf's, as lists of words; memory in MiB, None where unset.
 
-    `version` is slurmctld's; `library` is the number of the libslurm that pyslurm has loaded (45 for libslurm.so.45),
-    `built_for` the release that pyslurm was compiled against (empty: unknown). `partitions` says of each whether it is
+    `version` is slurmctld's; `binding` says what was asked, pyslurm or our own library; `library` is the number of the
+    libslurm that it has loaded (45 for libslurm.so.45), `built_for` the release that it was compiled against (empty:
+    unknown). `partitions` says of each whether it is
     the default one. `keeps_accounts` is True with accounting in slurmdbd. `federation` is the name of the cluster's
     federation, empty for none; `priority_weights` is the sum of all PriorityWeight options. `priority_type` and
     `site_factor_plugin` are PriorityType and PrioritySiteFactorPlugin, empty if unset. `admin_comments` are the
@@ -59,7 +60,7 @@ class Site:
     version: str
     library: int
     built_for: str
-    pyslurm_version: str
+    binding: str
     user: str
     options: Mapping[str, tuple[str, ...]]
     memory_per_cpu_mb: int | None
@@ -121,8 +122,10 @@ def read_site() -> Site:
     return Site(
         version=running.version,
         library=_library(),
-        built_for=_built_for(Path(api.__file__ or "").with_name("built_for_slurm")),
-        pyslurm_version=api.__version__,
+        built_for=_built_for(Path(api.__file__ or "").with_name("built_for_slurm"))
+        if api is not libslurm
+        else _release(libslurm.built_for()),
+        binding=libslurm.PATH.name if api is libslurm else f"pyslurm {api.__version__}",
         user=running.slurm_user_name,
         options={
             "JobSubmitPlugins": words(running.job_submit_plugins),
@@ -222,6 +225,11 @@ def _built_for(note: Path) -> str:
         number = int(note.read_text(encoding="ascii"), 16)
     except (OSError, ValueError):
         return ""
+    return _release(number)
+
+
+def _release(number: int) -> str:
+    """SLURM_VERSION_NUMBER, 0x1a0505, as a release, 26.05.5."""
     return f"{number >> 16}.{number >> 8 & 0xFF:02}.{number & 0xFF}"
 
 
@@ -257,12 +265,21 @@ def has_priorities(running: Any) -> bool:
 KILL_WAIT_S, REQUEUE_DELAY_S = 30.0, 120.0
 
 
-def requeue_s(kill_wait: Any, scheduler_parameters: Any) -> float:
+#: The first release with the option requeue_delay; seen: 24.11 accepts the word and lets a requeued job wait 120 s.
+HAS_REQUEUE_DELAY = (25, 11)
+
+
+def year_and_month(version: str) -> tuple[int, ...]:
+    """The release of a version, `26.05.5`, as numbers that can be compared."""
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
+
+
+def requeue_s(kill_wait: Any, scheduler_parameters: Any, version: str) -> float:
     """How long a requeue takes at most until the job may start again: KillWait, then requeue_delay."""
     delays = [
         number
         for name, _, number in (word.partition("=") for word in words(scheduler_parameters))
-        if name == "requeue_delay"
+        if name == "requeue_delay" and year_and_month(version) >= HAS_REQUEUE_DELAY
     ]
     delay_s = float(delays[-1]) if delays and delays[-1].isdecimal() else REQUEUE_DELAY_S
     return delay_s + (float(kill_wait) if isinstance(kill_wait, int) else KILL_WAIT_S)

@@ -9,11 +9,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.scheduler.observation import EMPTY_QUEUE, DatabaseQueue, Observation, PreemptionRules
+from slurm_sns.scheduler.observation import (
+    EMPTY_QUEUE,
+    DatabaseQueue,
+    JobState,
+    Observation,
+    ObservedJob,
+    PreemptionRules,
+)
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import AccountingDatabase, AccountingValues
 from slurm_sns.slurm.api import answers, configuration_path, pyslurm
-from slurm_sns.slurm.site import backfill, fills_sockets, has_boost, has_extra, has_priorities, requeue_s
+from slurm_sns.slurm.site import (
+    backfill,
+    fills_sockets,
+    has_boost,
+    has_extra,
+    has_priorities,
+    requeue_s,
+    year_and_month,
+)
 from slurm_sns.topology import topology
 
 
@@ -25,6 +40,7 @@ class SlurmState:
 
     def __init__(self, accounting: AccountingDatabase) -> None:
         self._accounting = accounting
+        self._jobs = TranslatedJobs()
 
     def observe(self) -> Observation:
         """Read jobs before nodes: a job that starts in between is then counted twice, never missed."""
@@ -38,7 +54,7 @@ class SlurmState:
             reservations = api.Reservations.load()
             partitions = api.Partitions.load()
         read = Records(configured, jobs.values(), nodes.values(), reservations.values(), partitions.values(), user_name)
-        seen = observation(read, numbers, configuration_path().parent)
+        seen = observation(read, numbers, configuration_path().parent, self._jobs)
         return replace(seen, database_queue=_database_queue(configured.max_dbd_msgs))
 
 
@@ -53,12 +69,42 @@ class Records(NamedTuple):
     user_name: Callable[[int], str]
 
 
-def observation(read: Records, numbers: AccountingValues, directory: Path) -> Observation:
-    """The observation of these records; `directory` is that of slurm.conf, beside which the topology is told."""
+class TranslatedJobs:
+    """Translates jobs, those that wait or have ended only when their records change.
+
+    That needs records with their bytes (libslurm.RawRecord). The run time of a job that runs changes without these.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, ObservedJob] = {}
+
+    def of(
+        self, records: Iterable[Any], user_name: Callable[[int], str], *, shows_estimates: bool
+    ) -> tuple[ObservedJob, ...]:
+        """The job of each record."""
+        before, self._known, jobs = self._known, {}, []
+        for record in records:
+            raw = getattr(record, "raw", None)
+            job = before.get(raw) if raw is not None else None
+            if job is None:
+                job = translate.job(record, user_name, shows_estimates=shows_estimates)
+            if raw is not None and job.state in (JobState.PENDING, JobState.ENDED):
+                self._known[raw] = job
+            jobs.append(job)
+        return tuple(jobs)
+
+
+def observation(
+    read: Records, numbers: AccountingValues, directory: Path, jobs: TranslatedJobs | None = None
+) -> Observation:
+    """The observation of these records; `directory` is that of slurm.conf, beside which the topology is told.
+
+    `jobs` has those of the observation before.
+    """
     configured = read.configured
-    estimates = shows_estimates(configured.version)
+    translated = jobs or TranslatedJobs()
     return Observation(
-        jobs=tuple(translate.job(record, read.user_name, shows_estimates=estimates) for record in read.jobs),
+        jobs=translated.of(read.jobs, read.user_name, shows_estimates=shows_estimates(configured.version)),
         nodes=tuple(translate.node(record) for record in read.nodes),
         reservations=tuple(translate.reservation(record) for record in read.reservations),
         partitions=tuple(filter(None, (translate.partition(record) for record in read.partitions))),
@@ -76,7 +122,7 @@ def observation(read: Records, numbers: AccountingValues, directory: Path) -> Ob
         ),
         has_extra=has_extra(configured.scheduler_parameters),
         fills_sockets=fills_sockets(configured.select_type_parameters),
-        requeue_s=requeue_s(configured.kill_wait_time, configured.scheduler_parameters),
+        requeue_s=requeue_s(configured.kill_wait_time, configured.scheduler_parameters, configured.version),
         topology=topology(directory, configured.topology_plugin or ""),
         mail_program=configured.mail_program or "",
     )
@@ -108,8 +154,7 @@ SHOWS_NO_ESTIMATES = (26, 5)
 
 def shows_estimates(version: str) -> bool:
     """Whether this Slurm (`24.11.5`) shows its own estimate of a job's nodes as if its owner had asked for them."""
-    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    return numbers < SHOWS_NO_ESTIMATES
+    return year_and_month(version) < SHOWS_NO_ESTIMATES
 
 
 @contextmanager

@@ -18,6 +18,8 @@ from cluster import Cluster, Seen
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.policies.profile import Run
 
+pytestmark = pytest.mark.releases
+
 NODES = ("c1", "c2", "c3", "c4")
 PROGRAMS = Path(__file__).parents[2] / "containers" / "programs.yaml"
 TRUE = {each.name: each for each in read_profiles(PROGRAMS)}

@@ -10,6 +10,8 @@ from cluster import Cluster, CommandFailed, unfold
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Record
 
+pytestmark = pytest.mark.releases
+
 PROFILES = "/usr/src/slurm_sns/conf/profiles/spread-n-share.yaml"
 
 

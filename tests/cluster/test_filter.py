@@ -4,13 +4,17 @@ import pytest
 
 from cluster import Cluster
 
+pytestmark = pytest.mark.releases
+
 #: For each argument, submits a job of four tasks with a hint through slurmrestd, as the user who runs this script. The
 #: argument is JSON with more fields of the job.
 BY_REST = r"""
-import http.client, json, os, socket, subprocess, sys, time
+import glob, http.client, json, os, socket, subprocess, sys, time
 
 path = f"/tmp/rest-{os.getpid()}"
 os.environ["SLURMRESTD_SECURITY"] = "disable_unshare_sysv,disable_unshare_files"
+parsers = glob.glob("/usr/lib/*/slurm-wlm/data_parser_v0_0_*.so")
+version = min(43, max(int(name[:-3].rpartition("_")[2]) for name in parsers))  # 24.11 has up to 42, 26.05 has 43
 daemon = subprocess.Popen(["slurmrestd", "-a", "rest_auth/local", "-s", "openapi/slurmctld", f"unix:{path}"],
                           stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 try:
@@ -23,7 +27,7 @@ try:
                "current_working_directory": "/tmp", "begin_time": {"set": True, "number": int(time.time()) + 600}}
         connection = http.client.HTTPConnection("slurmctld")
         connection.sock = peer
-        connection.request("POST", "/slurm/v0.0.43/job/submit", json.dumps({"job": job | json.loads(more)}),
+        connection.request("POST", f"/slurm/v0.0.{version}/job/submit", json.dumps({"job": job | json.loads(more)}),
                            {"Content-Type": "application/json"})
         print(json.loads(connection.getresponse().read())["job_id"])
 finally:

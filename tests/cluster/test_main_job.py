@@ -6,8 +6,11 @@ import time
 from datetime import datetime
 
 import evidence
+import pytest
 
 from cluster import Cluster
+
+pytestmark = pytest.mark.releases
 
 #: Shapes that fit the 28-core and the 4-core nodes; memory stays below what the nodes have.
 SHAPES = (

@@ -63,13 +63,14 @@ def test_it_names_jobs_that_then_really_start_and_writes_nowhere_else(
     cluster.wait_for("they start", lambda: {cluster.job(each).state for each in small} == {"RUNNING"})
 
 
-#: Prints the fields in which the two readers differ. Slurm changes the fields `CHANGING` by itself in between.
-BOTH = """
+#: Prints what two other readers read differently than SlurmState: itself with our own library in the place of pyslurm,
+#: in all of the cluster, and scontrol, in some jobs. Slurm changes the fields `CHANGING` by itself in between.
+READERS = """
 import json
 import sys
 from dataclasses import fields
+from slurm_sns.slurm import libslurm, state
 from slurm_sns.slurm.scontrol_state import NO_ACCOUNTS, ScontrolState
-from slurm_sns.slurm.state import SlurmState
 
 class Known:
     def numbers(self):
@@ -77,24 +78,43 @@ class Known:
 
 MINE = set(json.loads(sys.argv[1]))
 CHANGING = {"priority", "start_s", "end_s", "planned_on", "reason"}
-seen = SlurmState(Known()).observe(), ScontrolState(print).observe()
-differing = []
-for kind, key in (("jobs", "id"), ("nodes", "name"), ("partitions", "name")):
-    ours, shown = ({getattr(each, key): each for each in getattr(side, kind)} for side in seen)
-    ours, shown = ({name: side[name] for name in side if name in MINE or kind != "jobs"} for side in (ours, shown))
-    differing += [[kind, str(name)] for name in ours.keys() ^ shown.keys()]
-    for name in ours.keys() & shown.keys():
-        for field in {each.name for each in fields(ours[name])} - CHANGING:
-            values = [str(getattr(side[name], field)) for side in (ours, shown)]
-            if values[0] != values[1]:
-                differing.append([kind, str(name), field, *values])
-print(json.dumps(differing))
+ALL = ("jobs", "nodes", "partitions", "reservations")
+
+def differing(one, other, kinds, numbers=None):
+    for kind in kinds:
+        ours, shown = (
+            {getattr(each, "id", None) or each.name: each for each in getattr(side, kind)} for side in (one, other)
+        )
+        if kind == "jobs" and numbers is not None:
+            ours, shown = ({name: side[name] for name in side if name in numbers} for side in (ours, shown))
+        yield from ([kind, str(name)] for name in ours.keys() ^ shown.keys())
+        for name in ours.keys() & shown.keys():
+            for field in {each.name for each in fields(ours[name])} - CHANGING:
+                values = [str(getattr(side[name], field)) for side in (ours, shown)]
+                if values[0] != values[1]:
+                    yield [kind, str(name), field, *values]
+
+ours, shown = state.SlurmState(Known()).observe(), ScontrolState(print).observe()
+libslurm.slurm_init()
+state.pyslurm = lambda: libslurm
+CHANGING.add("ran_s")
+own = state.SlurmState(Known()).observe()
+found = list(differing(ours, shown, ALL[:3], MINE)) + list(differing(ours, own, ALL))
+rest = {each.name for each in fields(ours)} - {*ALL}
+pairs = [(name, getattr(ours, name), getattr(own, name)) for name in rest]
+found += [[name, str(one), str(other)] for name, one, other in pairs if one != other]
+print(json.dumps({"jobs": len(own.jobs), "states": sorted({job.state for job in own.jobs}), "differing": found}))
 """
 
 
-def test_it_reads_the_same_as_pyslurm_does(cluster: Cluster, waiting: tuple[int, list[int]]) -> None:
+def test_it_reads_the_same_as_pyslurm_and_as_our_own_library(cluster: Cluster, waiting: tuple[int, list[int]]) -> None:
     kinds = ["-c2 -n3", "-N2 --ntasks-per-node=2", "--array=1-5%2 -n2", "--gres=llc:2", "-C 'ib&avx2'", "-x c2"]
     kinds += ["--exclusive", f"-d afterok:{waiting[0]} -n2", "-J 'a JobState=RUNNING UserId=root(0)' --begin=now+1hour"]
     numbers = cluster.submit_all([(f"-p plain -t 1-02:03 --mem-per-cpu=100M {options}", "true") for options in kinds])
-    differing = cluster.run(f"{PYTHON} -c {shlex.quote(BOTH)} '{json.dumps(numbers)}'", "slurm")
-    assert json.loads(differing) == []
+    odd = ["-p main -n2 --comment=$'\\377\\n'", "-p main --gres=membw:3,llc:1 --mail-type=FAIL", "-p main -n40"]
+    odd += ["-p plain -L matlab:1 --deadline=now+1hour", "-p plain --switches=1 --tmp=5 --contiguous --prefer=ib"]
+    cluster.submit_all([(f"-H -t 5 {options}", "true") for options in odd])
+    told = json.loads(cluster.run(f"{PYTHON} -c {shlex.quote(READERS)} '{json.dumps(numbers)}'", "slurm"))
+    assert told["differing"] == []
+    assert told["jobs"] >= len(kinds) + len(odd)
+    assert {"pending", "running"} <= {*told["states"]}

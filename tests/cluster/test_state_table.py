@@ -16,6 +16,8 @@ from cluster import PYTHON, Cluster, Seen
 from slurm_sns.scheduler.gate.orders import LEAST_BOOSTED
 from slurm_sns.submit.record import Record
 
+pytestmark = pytest.mark.releases
+
 
 def state(cluster: Cluster, number: int) -> str:
     return str(cluster.row(number).get("state", "not ours"))

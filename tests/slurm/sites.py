@@ -9,7 +9,7 @@ def small_site(**fields) -> Site:
         "version": "26.05.5",
         "library": 45,
         "built_for": "26.05.5",
-        "pyslurm_version": "25.11.2",
+        "binding": "pyslurm 25.11.2",
         "user": "slurm",
         "options": {},
         "memory_per_cpu_mb": 2000,

@@ -11,6 +11,7 @@ from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.sim.traces import cluster_nodes
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.sacct_trace import WRONG_FIELDS, read_sacct
+from slurm_sns.slurm import scontrol_text
 from slurm_sns.slurm.scontrol_state import ScontrolState
 
 RECORDED = Path(__file__).parents[1] / "data" / "recorded"
@@ -195,6 +196,22 @@ def test_partitions_reservations_and_what_slurmdbd_says(state: ScontrolState, se
     assert seen.tres_limits.of_users == {"root": set(), "bob": set(), "alice": {"gres/llc", "cpu"}}
     assert seen.preemption.of_qos == (("high", {"normal"}),)
     assert (state.site(seen).default_partition, state.site(seen).memory_per_cpu_mb) == ("main", 1000)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_configuration_as_our_own_library_takes_it(release: str) -> None:
+    shown = scontrol_text.configuration((RECORDED / release / "config.txt").read_text(encoding="utf-8"))
+    assert (shown.version, shown.slurm_user_name, shown.min_job_age, shown.job_requeue) == (
+        release,
+        "slurm",
+        3600,
+        True,
+    )
+    assert (shown.gres_types, shown.job_submit_plugins, shown.priority_flags) == (["llc", "gpu"], [], [])
+    assert {"gres/llc", "cpu"} <= {*shown.accounting_storage_tres}
+    assert [Path(each).name for each in shown.plugin_dirs] == ["slurm-wlm"]
+    assert (shown.plugin_stack_config, shown.slurmctld_parameters) == (None, [])
+    assert shown.max_dbd_msgs > 10_000
 
 
 @pytest.mark.parametrize("release", [each for each in RELEASES if each in samples.RELEASES])

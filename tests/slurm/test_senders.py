@@ -11,7 +11,8 @@ import pytest
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
-from slurm_sns.slurm.executor import MANY, SENDERS, Senders, SlurmExecutor
+from slurm_sns.slurm import libslurm
+from slurm_sns.slurm.executor import MANY, SENDERS, Senders, SendingThreads, SlurmExecutor
 from slurm_sns.slurm.sender import end_with, results
 from slurm_sns.submit.record import MemoryRequest
 
@@ -188,6 +189,7 @@ def test_after_no_answer_the_rest_of_a_line_is_not_sent() -> None:
     assert sent == [1, 2, 3]
 
 
+@pytest.mark.usefixtures("pyslurm")
 def test_a_few_orders_are_sent_by_the_scheduler_itself(mocker) -> None:
     executor = SlurmExecutor()
     alone = mocker.patch("slurm_sns.slurm.rpc.send", side_effect=[None, Refused("gone"), None])
@@ -202,3 +204,71 @@ def test_a_few_orders_are_sent_by_the_scheduler_itself(mocker) -> None:
     renewals = [GateOrder(number, OrderKind.RENEW, "sns:2 g=9", 9) for number in range(1, 1000)]
     assert len(list(executor.execute([*orders(1001, 5), *renewals]))) == 1004
     assert several.call_count == 2, "of whatever kind they are"
+
+
+# --- by threads
+
+
+def test_threads_send_where_the_library_takes_the_place_of_pyslurm(mocker) -> None:
+    mocker.patch("slurm_sns.slurm.rpc.pyslurm", return_value=libslurm)
+    several = mocker.patch(
+        "slurm_sns.slurm.executor.SendingThreads.send", side_effect=lambda sent: iter([(each, None) for each in sent])
+    )
+    assert len(list(SlurmExecutor().execute(orders(1, MANY)))) == MANY
+    assert several.call_count == 1
+
+
+def test_each_order_is_sent_once_by_threads_and_answered_once() -> None:
+    sent: list[int] = []
+
+    def carry_out(order: GateOrder) -> None:
+        sent.append(order.job_id)
+        if order.job_id % 7 == 0:
+            raise Refused(f"Invalid job id specified: {order.job_id}")
+
+    asked = orders(1, 331)
+    answers = list(SendingThreads(carry_out).send(asked))
+    assert sorted(order.job_id for order, _ in answers) == sorted(sent) == list(range(1, 332))
+    assert {order.job_id for order, refusal in answers if refusal} == set(range(7, 332, 7))
+    assert list(SendingThreads(carry_out).send([])) == []
+
+
+def test_when_slurmctld_does_not_answer_threads_send_no_more() -> None:
+    sent: list[int] = []
+
+    def carry_out(order: GateOrder) -> None:
+        sent.append(order.job_id)
+        if order.job_id >= 100:
+            raise Unreachable("slurmctld does not answer: timed out")
+
+    answers: list[int] = []
+    with pytest.raises(Unreachable, match="timed out"):  # noqa: PT012  what was answered before counts, too
+        for order, _ in SendingThreads(carry_out).send(orders(1, 1000)):
+            answers.append(order.job_id)
+    assert set(range(1, 100)) <= {*answers}
+    assert len(sent) <= 99 + SENDERS
+
+
+def test_a_defect_in_a_thread_is_raised_where_the_answers_are_asked_for() -> None:
+    def carry_out(order: GateOrder) -> None:
+        if order.job_id == 50:
+            raise ValueError("a defect of ours")
+
+    with pytest.raises(ValueError, match="a defect of ours"):
+        list(SendingThreads(carry_out).send(orders(1, 100)))
+
+
+def test_threads_end_when_nobody_waits_for_the_answers() -> None:
+    sent: list[int] = []
+
+    def carry_out(order: GateOrder) -> None:
+        time.sleep(0.001)
+        sent.append(order.job_id)
+
+    answers = SendingThreads(carry_out).send(orders(1, 1000))
+    next(answers)
+    answers.close()
+    time.sleep(0.1)
+    before = len(sent)
+    time.sleep(0.05)
+    assert before == len(sent) < 1000

@@ -70,6 +70,7 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
 
     yield answer
     if site:
+        yield site_settings.release(site.version)
         yield from sns_yaml.description(settings, site)
         yield from site_settings.rules(settings, site)
     yield site_settings.controllers(lines)
@@ -99,7 +100,10 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
 
 
 def _ask() -> "tuple[Site | None, Finding]":
-    """The running Slurm as pyslurm shows it, None if it cannot be read; and the finding about pyslurm itself."""
+    """The running Slurm as pyslurm shows it, None if it cannot be read; and the finding about pyslurm itself.
+
+    Where our own library takes the place of pyslurm, it is meant.
+    """
     from slurm_sns.errors import SnsError
     from slurm_sns.slurm.check import Finding
     from slurm_sns.slurm.site import library_of, read_site
@@ -112,7 +116,7 @@ def _ask() -> "tuple[Site | None, Finding]":
         return None, Finding(ok=False, what=what, found=str(problem), advice=build)
     release, library = site.version.rpartition(".")[0], library_of(site.version)
     ok = site.library == library and site.built_for.rpartition(".")[0] in ("", release)
-    found = f"pyslurm {site.pyslurm_version} for Slurm {site.built_for or 'unknown'}, libslurm {site.library}"
+    found = f"{site.binding} for Slurm {site.built_for or 'unknown'}, libslurm {site.library}"
     return site, Finding(ok, what, found, f"for Slurm {release}, libslurm {library}", advice=build)
 
 

@@ -17,9 +17,11 @@ from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.snapshot.plannable import QOS, Preemptors, is_on
 from slurm_sns.slurm.check import RECONFIGURE, Finding, warning
 from slurm_sns.slurm.check.files import OURS, unused
-from slurm_sns.slurm.site import BLOCK_WISE, Site, SitePartition, fills_sockets, has_extra
+from slurm_sns.slurm.site import BLOCK_WISE, Site, SitePartition, fills_sockets, has_extra, year_and_month
 from slurm_sns.submit import record as records
 
+#: The releases whose answers slurm_sns reads (docs/admins/requirements.md says what was tried on each).
+OLDEST_RELEASE, NEWEST_RELEASE = (24, 11), (26, 5)
 #: Slurm's default is 30 s; the example of conf/sns.yaml has 60.
 MOST_BF_INTERVAL_S = 60
 #: A placed job goes ahead of every job with a priority below this, and its own priority with the boost fits 32 bits.
@@ -33,6 +35,18 @@ TIMEOUTS = ("PrologTimeout", "EpilogTimeout", "PrologEpilogTimeout")
 #: Seconds until slurmctld requeues a batch job as missing whose prolog still runs. Slurm's default of 10 was too short
 #: for 28 jobs that began on a node at once (seen on 26.05.5).
 BATCH_START, DEFAULT_BATCH_START_S, LEAST_BATCH_START_S = "BatchStartTimeout", 10, 60
+
+
+def release(version: str) -> Finding:
+    """Check the release of the running Slurm (`26.05.5`)."""
+    told = year_and_month(version)
+    first, last = (f"{year}.{month:02}" for year, month in (OLDEST_RELEASE, NEWEST_RELEASE))
+    what, wanted = "a release of Slurm that slurm_sns knows", f"{first} to {last}"
+    if told < OLDEST_RELEASE:
+        advice = "upgrade Slurm: slurm_sns has not been made for the answers of this release"
+        return Finding(ok=False, what=what, found=version, wanted=wanted, advice=advice)
+    advice = "nobody has tried it: run in the mode observe first, and look for a newer slurm_sns"
+    return warning(told <= NEWEST_RELEASE, what, version, wanted, advice)
 
 
 def rules(config: Config, site: Site) -> Iterator[Finding]:

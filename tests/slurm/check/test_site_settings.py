@@ -152,7 +152,8 @@ def test_the_sites_rules_are_read_of_the_running_slurm(pyslurm, mocker) -> None:
     assert (seen.has_boost, seen.options["SlurmctldParameters"]) == (True, ("idle_on_node_suspend", "x=1"))
     assert seen.preemption == PreemptionRules("preempt/qos", "REQUEUE")
     assert (seen.min_job_age_s, seen.requeues_jobs) == (300, True)
-    assert reading.requeue_s(10, {"bf_continue": True, "requeue_delay": 5}) == 15
+    assert reading.requeue_s(10, {"bf_continue": True, "requeue_delay": 5}, "26.05.5") == 15
+    assert reading.requeue_s(10, {"requeue_delay": 5}, "24.11.5") == 130, "24.11 does not know the option"
 
 
 def recorded_config(**fields) -> SimpleNamespace:
@@ -274,3 +275,17 @@ def test_restarts_need_preemption_that_suspends_jobs_that_slurm_may_requeue_and_
     assert [each.found for each in told(asked, site(BATCH, **{**well, "requeues_jobs": False}))] == ["JobRequeue=0"]
     assert [each.found for each in told(asked, site(BATCH))] == ["OFF"]
     assert told(config, site(BATCH, requeues_jobs=False)) == [], "they are off"
+
+
+@pytest.mark.parametrize(
+    ("version", "ok", "warns"),
+    [
+        *(("23.11.4", False, False), ("24.05.1", False, False), ("24.11.5", True, False)),
+        *(("26.05.5", True, False), ("26.11.0", True, True), ("27.05.0-0rc1", True, True), ("", False, False)),
+    ],
+)
+def test_a_release_that_is_too_old_is_wrong_and_one_that_nobody_has_tried_is_a_warning(
+    version: str, ok: bool, warns: bool
+) -> None:
+    finding = site_settings.release(version)
+    assert (finding.ok, finding.warning, finding.wanted) == (ok, warns, "24.11 to 26.05")

@@ -1,0 +1,194 @@
+"""Records as plugins/libslurm/sns_slurm.c writes them become what pyslurm shows; a cluster test compares both."""
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+
+from slurm_sns.errors import SnsError
+from slurm_sns.scheduler.observation import JobState, ObservedJob
+from slurm_sns.slurm import api, libslurm, translate
+from slurm_sns.slurm.state import TranslatedJobs
+
+NONE, UNLIMITED = -(1 << 63), (1 << 63) - 1
+NUMBERS = (
+    *("id", "user_id", "submit_time", "priority", "nice", "requeue_count", "base_state", "ntasks", "cpus"),
+    *("cpus_per_task", "min_cpus_per_node", "num_nodes", "max_nodes", "ntasks_per_node", "memory_per_cpu"),
+    *("memory_per_node", "time_limit", "time_limit_min", "eligible_time", "start_time", "end_time", "suspend_time"),
+    *("pre_suspension_time", "deadline", "is_requeueable", "is_batch_job", "is_cronjob", "array_id", "array_task_id"),
+    *("array_tasks_parallel", "heterogeneous_id", "requires_contiguous_nodes", "required_switches"),
+    *("sockets_per_node", "cores_per_socket", "threads_per_core", "temporary_disk_per_node", "mails_failure"),
+)
+TEXTS = (
+    *("state", "state_reason", "resource_sharing", "name", "account", "partition", "qos", "admin_comment", "comment"),
+    *("extra", "required_nodes", "excluded_nodes", "allocated_nodes", "scheduled_nodes", "features", "prefer"),
+    *("tres_per_node", "requested_tres", "allocated_tres", "reservation", "dependency", "federation_origin"),
+    *("license_names", "burst_buffer", "array_tasks", "mail_addresses"),
+)
+DESCRIBED = " ".join([*(f"n:{name}" for name in NUMBERS), *(f"t:{name}" for name in TEXTS)]).encode()
+WAITS = {
+    **dict.fromkeys(("pre_suspension_time", "is_cronjob", "requires_contiguous_nodes", "mails_failure"), 0),
+    "id": 7,
+    "user_id": 2001,
+    "submit_time": 100,
+    "priority": 1000,
+    "nice": 0,
+    "requeue_count": 0,
+    "base_state": 0,
+    "ntasks": 16,
+    "cpus": 16,
+    "num_nodes": 1,
+    "max_nodes": 16,
+    "time_limit": 1,
+    "memory_per_cpu": 4500,
+    "is_requeueable": 1,
+    "is_batch_job": 1,
+    "state": "PENDING",
+    "state_reason": "Priority",
+    "name": "wrap",
+    "resource_sharing": "OK",
+    "partition": "main",
+    "account": "physics",
+    "requested_tres": "cpu=16,mem=72000M",
+}
+
+
+def raw(**fields: object) -> bytes:
+    """A record with these fields; the others are Slurm's none."""
+    shown = {**WAITS, **fields}
+    texts = [shown.get(name) for name in TEXTS]
+    told = [None if text is None else text if isinstance(text, bytes) else str(text).encode() for text in texts]
+    return b"".join(
+        [
+            struct.pack(f"={len(NUMBERS)}q", *(shown.get(name, NONE) for name in NUMBERS)),
+            struct.pack(f"={len(TEXTS)}i", *(-1 if text is None else len(text) for text in told)),
+            *(text for text in told if text is not None),
+        ]
+    )
+
+
+@pytest.fixture(autouse=True)
+def library(mocker) -> Iterator[object]:
+    """A library that describes its jobs, and answers nothing."""
+    libslurm._layout.cache_clear()
+    library = mocker.patch.object(libslurm, "_library").return_value
+    library.sns_job_fields.return_value = DESCRIBED
+    yield library
+    libslurm._layout.cache_clear()
+
+
+def record(shown: bytes) -> libslurm.RawRecord:
+    return libslurm.RawRecord(shown, "sns_job_fields", libslurm._OF_JOB)
+
+
+def job(**fields: object) -> ObservedJob:
+    return translate.job(record(raw(**fields)))
+
+
+def test_a_waiting_job() -> None:
+    seen = job()
+    assert not seen.unreadable
+    assert (seen.id, seen.state, seen.tasks, seen.nodes_max, seen.memory_per_cpu_mb) == (
+        7,
+        JobState.PENDING,
+        16,
+        None,
+        4500,
+    )
+    assert (seen.walltime_s, seen.asks_for, seen.is_batch, seen.may_restart) == (60, (), True, True)
+    assert (seen.array_id, seen.deadline_s, seen.pinned_to, seen.extra) == (None, None, (), "")
+
+
+def test_what_its_owner_asks_for() -> None:
+    seen = job(tres_per_node="gres/llc:3,gres/membw:10", features="ib&avx2", dependency="afterok:3(unfulfilled)")
+    assert (seen.ways, seen.bandwidth_gbps, seen.constraint, seen.waits_for_others) == (3, 10, "ib&avx2", True)
+    assert job(license_names="matlab:1", heterogeneous_id=7).asks_for == ("heterogeneous job", "licences")
+    assert job(array_id=6, array_tasks="18-20%2", array_tasks_parallel=2).array_tasks == "18-20"
+    assert job(ntasks_per_node=UNLIMITED).tasks_per_node == (1 << 16) - 1
+
+
+@pytest.mark.parametrize("gres", ["a:b:0k", "gpu:a100:2,nvme", "gres/gpu", ":", "llc:x:2", "llc:4K", "é(", ",,"])
+def test_any_other_gres_leaves_the_job_to_slurm(gres: str) -> None:
+    seen = job(tres_per_node=gres)
+    assert (seen.ways, seen.bandwidth_gbps) == (0, 0)
+    assert not seen.is_countable
+    assert "gres" in seen.asks_for or gres == ",,"
+
+
+def test_no_text_takes_long() -> None:
+    for text in (",llc:1" * 50_000, "(" * 200_000, "llc:" + "9" * 4000):
+        assert job(tres_per_node=text).id == 7
+    assert "cannot be read" in job(tres_per_node="cpu", requested_tres="gres/llc=x").unreadable
+    odd = job(tres_per_node="llc:" + "9" * 5000)
+    assert (odd.id, odd.has_other_gres, odd.is_countable) == (7, True, False), "Python reads no such number"
+
+
+def test_the_gres_of_a_node() -> None:
+    assert libslurm._amounts("gpu:a100:2(IDX:0,2),llc:4,membw") == {"gpu:a100": 2, "llc": 4, "membw": 1}
+    assert libslurm._gres_of_tres("cpu=8,mem=2G,gres/llc=4,gres/gpu:a100=1") == {"llc": 4, "gpu:a100": 1}
+
+
+def test_text_that_is_not_utf_8_costs_that_text_only() -> None:
+    seen = job(name=b"a\xff", comment="x" * 100_000)
+    assert (seen.name, len(seen.comment), seen.unreadable) == ("?", 100_000, "")
+
+
+def test_how_long_a_job_has_run() -> None:
+    running = {"base_state": 1, "state": "RUNNING", "start_time": 1000}
+    assert job(**running, end_time=5000).ran_s > 1_700_000_000
+    assert (
+        job(base_state=2, state="SUSPENDED", start_time=1000, suspend_time=1500, pre_suspension_time=500).ran_s == 500
+    )
+    assert job(base_state=3, state="COMPLETED", start_time=1000, end_time=5000).ran_s == 4000
+    after = {"suspend_time": 2000, "pre_suspension_time": 500}
+    assert job(base_state=3, state="COMPLETED", start_time=1000, end_time=5000, **after).ran_s == 3500
+
+
+def test_a_job_is_translated_again_only_when_its_record_changes(mocker) -> None:
+    spy = mocker.spy(translate, "job")
+    jobs = TranslatedJobs()
+
+    def read(*records: bytes) -> list[int]:
+        shown = [record(each) for each in records]
+        return [seen.priority for seen in jobs.of(shown, str, shows_estimates=False)]
+
+    running = raw(id=8, base_state=1, state="RUNNING", start_time=1000)
+    assert read(raw(), running) == [1000, 1000]
+    assert read(raw(), running) == [1000, 1000]
+    assert spy.call_count == 3, "the run time of a job that runs changes without its record"
+    assert read(raw(priority=5)) == [5]
+    assert read(raw()) == [1000]
+    assert spy.call_count == 5, "what was not there the last time is forgotten"
+
+
+def test_a_change_sends_what_is_given_and_a_zero_as_text_only_as_a_number(library) -> None:
+    change = libslurm.JobSubmitDescription(
+        admin_comment="sns:2 ü", begin_time=1, required_nodes=["c1", "c2"], ntasks=None, ntasks_per_node="0",
+        gres_per_node={"llc": 2, "membw": 3}, site_factor="0", partitions=None, extra=None,
+    )  # fmt: skip
+    assert (change.begin_time, change.ntasks, change.ntasks_per_node, change.site_factor) == (1, NONE, 0, 0)
+    assert (change.required_nodes, change.gres_per_node) == (b"c1,c2", b"gres:llc:2,gres:membw:3")
+    assert (change.admin_comment, change.partitions, change.extra) == ("sns:2 ü".encode(), None, None)
+    library.sns_update.return_value = 2077
+    library.sns_error.return_value = b"Job/step already completing or completed"
+    with pytest.raises(libslurm.RPCError, match="already completing") as refusal:
+        libslurm.Job(7).modify(change)
+    assert refusal.value.errno == 2077
+
+
+def test_it_takes_the_place_of_pyslurm_where_that_is_not_installed(mocker, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))
+    (tmp_path / "slurm.conf").touch()
+    mocker.patch.object(api, "import_module", side_effect=ModuleNotFoundError("pyslurm"))
+    mocker.patch.object(api, "quiet")
+    api.pyslurm.cache_clear()
+    try:
+        assert api.pyslurm() is libslurm
+        api.pyslurm.cache_clear()
+        mocker.patch.object(
+            libslurm, "_library", side_effect=ImportError("sns_slurm.so: cannot open shared object file")
+        )
+        with pytest.raises(SnsError, match=r"neither pyslurm nor .* is installed \(sns_slurm.so: cannot open"):
+            api.pyslurm()
+    finally:
+        api.pyslurm.cache_clear()
