@@ -180,7 +180,7 @@ class TestUnits:
 
     def test_the_exporter_has_no_right_of_slurms_user_and_asks_the_configured_socket(self, tmp_path: Path) -> None:
         unit = texts(configured(tmp_path, "paths: {run_dir: /run/a}\n"), SOURCE)["sns-exporter.service"]
-        assert "\nExecStart=/usr/local/bin/sns exporter --socket /run/a/scheduler.sock\n" in unit
+        assert "\nExecStart=sns exporter --socket /run/a/scheduler.sock\n" in unit
         assert "\nDynamicUser=yes\n" in unit
         assert "\nUser=" not in unit
 

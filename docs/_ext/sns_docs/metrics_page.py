@@ -1,4 +1,4 @@
-"""The reference of metrics: of the running scheduler, and a simulation's results (summary.json, jobs.csv, cycles.csv)."""
+"""The reference of metrics: the running scheduler's, and a simulation's (summary.json, jobs.csv, cycles.csv)."""
 
 from collections.abc import Iterator, Mapping
 

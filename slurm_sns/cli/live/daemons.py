@@ -50,11 +50,9 @@ def scheduler(
     unlock = process.only_one(settings.paths.run_dir / "scheduler.lock")
     process.require_commands()
     process.start_logging(settings.log_level)
-    stop = process.StopSignal()
-    recent, asked, board = RecentCycles(), set[int](), EstimateBoard()
+    stop, told = process.StopSignal(), parts.settings(settings)
+    recent, asked, board, counters = RecentCycles(), set[int](), EstimateBoard(), Counters(stop.now(), told.partitions)
     lives = SignOfLife(lambda: parts.status_line(settings.mode, loop.trouble, recent.view))
-    told = parts.settings(settings)
-    counters = Counters(stop.now(), told.partitions)
     ports = counted(parts.ports(settings, stop, lives), counters)
     learner, sign, channel = None, None, ExitStack()
     if found := parts.hub_and_sign(settings, ports.log):
@@ -78,7 +76,6 @@ def scheduler(
         restarter=parts.restarter(settings, policy, told, ports),
     )
     admins = process.admins(settings)
-    rules = parts.submission_rules(settings, policy)
     answers = Answers(
         recent,
         ports.decisions,
@@ -88,7 +85,7 @@ def scheduler(
         settings=told,
         asked=asked,
         board=board,
-        rules=rules,
+        rules=parts.submission_rules(settings, policy),
         measurements=ports.measurements,
         metrics=metrics.answer,
     )
