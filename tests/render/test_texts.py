@@ -160,7 +160,7 @@ class TestUnits:
                 units.append(tmp_path / name)
                 units[-1].write_text(text.replace("\nExecStart=sns ", "\nExecStart=true "))  # sns is not installed here
         done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
-        assert (len(units), done.returncode, done.stdout + done.stderr) == (3, 0, "")
+        assert (len(units), done.returncode, done.stdout + done.stderr) == (4, 0, "")
 
     def test_systemd_makes_the_directories_under_its_own_roots(self, tmp_path: Path) -> None:
         unit = texts(configured(tmp_path, "paths: {run_dir: /run/a/b, state_dir: /var/lib/c}\n"), SOURCE)
