@@ -18,7 +18,7 @@ STARTED = "/tmp/odd/started"
 SHORT = (
     (r"for: \w+", "for: 1s"),
     (r"\[1[05]m\]", "[10s]"),
-    (r"\[2m\]", "[5s]"),
+    (r"\[[25]m\]", "[30s]"),  # while it waits for a dead slurmctld, the scheduler answers nobody for ten seconds
     (r"> 600$", "> 10"),
     (r"> 3 \* 86400", "> 5"),
 )
