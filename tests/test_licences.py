@@ -1,4 +1,4 @@
-"""What a daemon loads may go into a work under GPL-2.0-only; the packages hold what pyproject.toml asks for."""
+"""What a daemon loads has licences that go into a work under GPL-2.0-only; packages hold what pyproject.toml asks."""
 
 import re
 import tomllib
