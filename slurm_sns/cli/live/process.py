@@ -79,7 +79,7 @@ def start_logging(level: str) -> None:
 
     systemd's watchdog aborts a process that hangs.
     """
-    faulthandler.enable()
+    faulthandler.enable(2)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_OneLine("%(asctime)s %(message)s"))
     log.addHandler(handler)
