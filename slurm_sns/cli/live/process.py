@@ -11,6 +11,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -79,7 +80,8 @@ def start_logging(level: str) -> None:
 
     systemd's watchdog aborts a process that hangs.
     """
-    faulthandler.enable(2)
+    with suppress(OSError, RuntimeError):  # a standard error that is no file, or none
+        faulthandler.enable()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_OneLine("%(asctime)s %(message)s"))
     log.addHandler(handler)
