@@ -66,7 +66,7 @@ test-clients: $(VENV)/.test ## client programs (snakemake, ReFrame, submitit, ..
 	@exec containers/cluster.sh run $(PYTEST) tests/clients
 
 .PHONY: test-alerts
-test-alerts: $(VENV)/.test ## each alert of conf/ fires once: the cluster with a real Prometheus, ten minutes
+test-alerts: $(VENV)/.test ## each alert of conf/ fires once: the cluster with a real Prometheus, five minutes
 	@exec containers/cluster.sh run $(PYTEST) tests/alerts
 
 # -W: a warning is an error; -n: so is a reference to nothing; -E: also in a page that has not changed since. The reference is

@@ -1,6 +1,6 @@
 """The mini cluster with a Prometheus beside it, whose rules are those of conf/ with short times.
 
-`make test-alerts` runs these tests; `make test` leaves them out, because they take ten minutes.
+`make test-alerts` runs these tests; `make test` leaves them out, because they take three minutes.
 """
 
 import shlex
