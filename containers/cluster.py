@@ -221,11 +221,19 @@ class Cluster:
         return {answer["job_id"]: answer["decisions"] for answer in answers}
 
     def starts(self, job_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-        """The last recorded placement of each job."""
-        return {
-            number: [each for each in decided if each["action"] == "start"][-1]
-            for number, decided in self.decisions(job_ids).items()
-        }
+        """The last recorded placement of each job.
+
+        A cycle writes its record when it has sent its placements: a short job may have ended by then.
+        """
+        numbers, found = list(job_ids), dict[int, dict[str, Any]]()
+
+        def are_recorded() -> bool:
+            for number, decided in self.decisions(numbers).items():
+                found.update((number, each) for each in decided if each["action"] == "start")
+            return found.keys() == set(numbers)
+
+        self.wait_for("the placements are recorded", are_recorded)
+        return found
 
     def daemon(self, verb: str, name: str = "scheduler", options: str = "", config: str = "") -> str:
         """`sns-daemon start|stop|kill|restart|status scheduler|watchdog`."""

@@ -131,7 +131,8 @@ def test_a_user_who_attacks_the_socket_holds_nobody_up(cluster: Cluster) -> None
             assert told(cluster, "status", user)["mode"] == "enforce"
         number = cluster.submit("-n4", "true")
         cluster.wait_for_end([number], PATIENCE_S)
-        assert cluster.explain(number, "alice")["decisions"][-1]["action"] == "start", "it was placed all the while"
+        assert cluster.starts([number]), "it was placed all the while"
+        assert cluster.explain(number, "alice")["decisions"][-1]["action"] == "start"
         cluster.wait_for("the cycles go on", lambda: told(cluster, "status", "root")["cycles"] > began + 3, PATIENCE_S)
     finally:
         cluster.run("pkill -u bob -f '[s]ns-attack' || true; rm -f /tmp/sns-attack.*")
