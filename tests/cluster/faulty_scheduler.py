@@ -73,9 +73,9 @@ class Faulty:
         return self._fault.around(value) if name == self._fault.method else value
 
 
-def build(config: Any, clock: Any, real: Callable[..., Any] = parts.ports) -> Any:
+def build(*told: Any, real: Callable[..., Any] = parts.ports) -> Any:
     """The real ports, each of them wrapped."""
-    ports = real(config, clock)
+    ports = real(*told)
     given = {each.name: getattr(ports, each.name) for each in fields(ports) if each.name != "log"}
     return replace(ports, **{name: Faulty(port, FAULT) for name, port in given.items() if port is not None})
 

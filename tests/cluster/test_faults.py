@@ -27,7 +27,9 @@ def faulty(cluster: Cluster) -> Iterator[Cluster]:
     cluster.run("mkdir -p /tmp/faults")
     cluster.write("/tmp/faults/sns", FAULTY)
     cluster.run("chmod 755 /tmp/faults/sns")
+    log = Log(cluster)
     yield cluster
+    assert not log.lines("Traceback"), "it failed in another way than it was told to"
     cluster.run("sns-daemon kill scheduler; sns-daemon kill watchdog; rm -rf /tmp/faults")
     cluster.run("pgrep slurmctld > /dev/null || slurmctld")
 

@@ -155,7 +155,7 @@ def test_check_finds_what_is_wrong_on_a_running_cluster(cluster: Cluster) -> Non
     wrong = {each["what"]: each.get("run") for each in json.loads(answer.stdout) if not each["ok"]}
     assert answer.returncode == 1
     assert wrong.pop("/etc/slurm/sns") == "chmod 0755 /etc/slurm/sns"
-    assert wrong.pop("sns watchdog runs") == "systemctl start sns-watchdog"
+    assert wrong.pop("sns watchdog runs") == "systemctl enable --now sns-watchdog"
     assert wrong.pop("kill switch /var/lib/sns/disabled is off") == "sns enable"
     assert "outdated" in next(each["found"] for each in json.loads(answer.stdout) if "modules" in each["what"])
     assert [what for what in wrong if "modules" not in what] == []
