@@ -120,7 +120,7 @@ class Scene:
         self.holders = _holders(
             self.active, completing, self.nodes, free=free, projects={name: row for row, name in enumerate(names)}
         )
-        self._ahead = self._make_ahead(rules, free)
+        self._ahead = self._make_ahead(rules, free, waiting)
 
     @property
     def job_ids(self) -> tuple[int, ...]:
@@ -169,7 +169,7 @@ class Scene:
         limits = kernel_rules(rules, scores, self._table.own, self._table.cases or (0,))
         return Problem(nodes, alternatives, kinds, scores, limits)
 
-    def _make_ahead(self, rules: Rules, free: NDArray[np.int64]) -> LookAheadState:
+    def _make_ahead(self, rules: Rules, free: NDArray[np.int64], waiting: Sequence[Job]) -> LookAheadState:
         """The look ahead with its working memory; `_begin` sets what each one begins with."""
         problem, queue, jobs = self.problem, self.queue, self.jobs
         count, parts = len(jobs), len(self.holders.project)
@@ -194,7 +194,7 @@ class Scene:
             run_s=np.empty(count, np.float64),
             slowdown=np.array([each.slowdown for each in self._table.choices], np.float64),
             over_aged_s=over_aged_s,
-            ageing=np.argsort(over_aged_s, kind="stable"),
+            ageing=_ageing(jobs, over_aged_s, waiting),
             withhold_until_s=np.array([min(until_s, job.submit_s + up_to_s) for job in jobs], np.float64),
             profiled=self._profiled(),
             wanted=np.empty(count, np.bool_),
@@ -287,6 +287,12 @@ def _over_aged_s(jobs: Sequence[Job], limit_s: int | None) -> Floats:
     if limit_s is None:
         return np.full(len(jobs), inf)
     return np.array([float(job.submit_s) + limit_s for job in jobs], np.float64)
+
+
+def _ageing(jobs: Sequence[Job], over_aged_s: Floats, waiting: Sequence[Job]) -> NDArray[np.int64]:
+    """The jobs by when they are over-aged; those of one moment as the live queue sorts them, of whatever project."""
+    turns = {job.id: at for at, job in enumerate(sorted(waiting, key=lambda job: job.order))}
+    return np.lexsort((np.array([turns[job.id] for job in jobs], np.int64), over_aged_s))
 
 
 def _holders(

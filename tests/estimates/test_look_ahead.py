@@ -75,8 +75,25 @@ def two_of_one_second():
     return builder.records("drawn")
 
 
+def two_that_age_at_once():
+    """Two jobs of one second, the first of a project with the later name: while a third holds all, both grow old."""
+    builder = RecordBuilder(SMALL, 1.0)
+    builder.add(
+        identity=np.arange(3.0),
+        submit_s=np.array([0.0, 3.0, 3.0]),
+        run_s=np.array([90.0, 1.0, 1.0]),
+        nodes=np.array([5.0, 1.0, 1.0]),
+        cores=np.array([4.0, 4.0, 4.0]),
+        memory_mb=np.full(3, 8.0 * 1024),
+        project=["p", "q", "p"],
+        heuristic=["", "", ""],
+    )
+    return builder.records("drawn")
+
+
 @settings(max_examples=60, deadline=None)
 @given(runs(), st.sampled_from([None, None, 1, 60, 300]))
+@example((two_that_age_at_once(), rules_of(MatchingParameters(("first-fit",), queue_depth=1)), 7), 60)
 @example((two_of_one_second(), rules_of(MatchingParameters(("first-fit",), queue_depth=1)), 1), None)
 def test_with_true_run_times_and_nothing_submitted_any_more_it_is_what_the_replay_does(run, age_limit_s):
     trace, rules, interval_s = run
