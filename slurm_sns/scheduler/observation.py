@@ -209,6 +209,11 @@ class ObservedJob:
         return f"{self.array_id}_[{self.array_tasks}{limit}]"
 
     @property
+    def stored_name(self) -> str:
+        """What past runs are stored under: the first 64 letters of the job's name, `?` for what is no text."""
+        return self.name[:64].encode(errors="replace").decode()
+
+    @property
     def task(self) -> tuple[int, int] | None:
         """The array id and the task number of the job; None if it is not one task of an array."""
         return None if self.array_id is None or self.array_task is None else (self.array_id, self.array_task)

@@ -17,13 +17,6 @@ from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 MOST_DECIDED = 10
 #: Slurm may suspend a job this long after the other one has started.
 GANG_S = 1
-#: The most letters of a program's name.
-MOST_LETTERS = 64
-
-
-def program(job: ObservedJob) -> str:
-    """What names the job's program: its name, of which each part that is no text is a `?`."""
-    return job.name[:MOST_LETTERS].encode(errors="replace").decode()
 
 
 def candidates(jobs: Iterable[ObservedJob], rules: RestartRules, now_s: float) -> list[ObservedJob]:
@@ -58,7 +51,7 @@ def suspended_job(job: ObservedJob, observation: Observation, past: PastJobs, no
 
 def _run_s(job: ObservedJob, past: PastJobs, now_s: float) -> Seconds | None:
     """How long the job is expected to run: as recent runs of its program, or its limit if it has run for longer."""
-    mean_s = past.mean_run_s(job.user_id, program(job), now_s)
+    mean_s = past.mean_run_s(job.user_id, job.stored_name, now_s)
     return mean_s if mean_s is not None and mean_s > job.ran_s else job.walltime_s or None
 
 
@@ -106,7 +99,7 @@ def past_jobs(observation: Observation, past: PastJobs) -> Iterator[PastJob]:
             partition=job.partitions[0],
             tier=tiers.get(job.partitions[0], 1),
             user_id=job.user_id,
-            name=program(job),
+            name=job.stored_name,
             wait_s=max(0, job.start_s - eligible_s),
             suspended_s=suspended_s,
             was_suspended=suspended_s > 0,

@@ -41,8 +41,6 @@ ALL_EVERY_S, NEW_EVERY_S = 60.0, 10.0
 MOST_LOOK_S = 1.0
 #: The record that is told is that of so many seconds.
 RECORD_S = 7 * 86400.0
-#: The most letters of a program's name.
-MOST_LETTERS = 64
 
 #: Names a job until it starts: a task of an array changes its id then.
 Key = int | tuple[int, int]
@@ -243,8 +241,7 @@ def _key(job: ObservedJob) -> Key:
 
 
 def _kin(job: ObservedJob) -> Kin:
-    """Of a name, each part that is no text is a `?`: no database stores half of a surrogate pair."""
-    return Kin(job.user_id, job.name[:MOST_LETTERS].encode(errors="replace").decode())
+    return Kin(job.user_id, job.stored_name)
 
 
 def _limit_s(job: ObservedJob | None) -> float:
