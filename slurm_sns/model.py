@@ -168,7 +168,8 @@ class Job:
     is withheld for it. Where `withholds` is False, no capacity is withheld for a job that finds no place. `pool` is the
     pool in whose queue the job waits, `priority` its priority there (larger is more urgent). `expected_run_s` is how
     long the job is expected to run: its time limit, or in a simulation what its owner or a perfect forecast says; None
-    if nothing is known. `program` is the name of its program, empty if it is not known.
+    if nothing is known. `program` is the name of its program, empty if it is not known. `virtual_s` is the virtual time
+    of its runs that were paused (ActiveJob).
     """
 
     id: int
@@ -184,6 +185,7 @@ class Job:
     priority: int = 0
     expected_run_s: Seconds | None = None
     program: str = ""
+    virtual_s: Seconds = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,8 @@ class ActiveJob:
     `may_restart`: a requeue loses its work and nothing else. `cpu_share` is the fraction of its CPU demand that it
     gets, `virtual_s` the integral of that fraction over the time in which the job has made progress. A suspended job
     that is `in_storage` holds nothing: `nodes` are those that it had. `expected_end_s` is when the job is expected to
-    end if it runs on as it does, None if nothing is known.
+    end if it runs on as it does, None if nothing is known. `checkpoint_s` is how often it writes checkpoints, None for
+    never or not known.
     """
 
     id: int
@@ -229,6 +232,7 @@ class ActiveJob:
     virtual_s: Seconds = 0
     in_storage: bool = False
     expected_end_s: Seconds | None = None
+    checkpoint_s: Seconds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +343,7 @@ class Release:
     reason: str
 
 
-#: What a plan may do; on a cluster only Start and Release.
+#: What a plan may do; on a cluster only Start and Release, and Requeue where jobs share cores.
 Action = Start | Suspend | Resume | Requeue | SetShare | Release
 
 

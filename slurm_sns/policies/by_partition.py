@@ -1,0 +1,52 @@
+"""One planner for partitions whose jobs share cores, and one for all others: their nodes are different ones.
+
+Each plans on its own part of the snapshot, and their plans are put together. All other partitions' planner is the site's
+policy: its history, its report and its explanations are those of the whole.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from slurm_sns.model import Plan, Snapshot
+from slurm_sns.policies.base import Choice, Explanation, JobRequest, NodeType, Policy
+
+
+class ByPartition:
+    """A policy made of two: `sharing` plans the partitions of these names, `others` all else."""
+
+    def __init__(self, others: Policy, sharing: Policy, partitions: frozenset[str]) -> None:
+        self.others = others
+        self._sharing, self._partitions = sharing, partitions
+
+    def alternatives(self, asked: JobRequest, nodes: Sequence[NodeType], /) -> Choice:
+        """Those of the site's policy: it chooses geometry by profiles, and jobs without one keep their own."""
+        return self.others.alternatives(asked, nodes)
+
+    def plan(self, snapshot: Snapshot) -> Plan:
+        """Both plans."""
+        sharing, others = self.parts(snapshot)
+        plan = self.others.plan(others)
+        if not sharing.nodes:
+            return plan
+        beside = self._sharing.plan(sharing)
+        return replace(plan, actions=(*plan.actions, *beside.actions), waiting={**plan.waiting, **beside.waiting})
+
+    def explain(self, snapshot: Snapshot, plan: Plan, job_id: int) -> Explanation | None:
+        """That of the policy that plans the job."""
+        sharing, others = self.parts(snapshot)
+        if any(job.id == job_id for job in sharing.waiting):
+            return self._sharing.explain(sharing, plan, job_id)
+        return self.others.explain(others, plan, job_id)
+
+    def parts(self, snapshot: Snapshot) -> tuple[Snapshot, Snapshot]:
+        """The part with the partitions that share, and the other one."""
+        names = frozenset(name for pool in snapshot.pools if pool.name in self._partitions for name in pool.nodes)
+        return self._part(snapshot, names, is_sharing=True), self._part(snapshot, names, is_sharing=False)
+
+    def _part(self, snapshot: Snapshot, names: frozenset[str], *, is_sharing: bool) -> Snapshot:
+        return replace(
+            snapshot,
+            nodes=tuple(node for node in snapshot.nodes if (node.name in names) is is_sharing),
+            waiting=tuple(job for job in snapshot.waiting if (job.pool in self._partitions) is is_sharing),
+            active=tuple(job for job in snapshot.active if names.isdisjoint(job.nodes) is not is_sharing),
+        )
