@@ -9,7 +9,7 @@ class SharingRules:
 
     `partitions` are those that share, at least one. `caps`: CPU time is limited to the yield, not only weighted.
     `pauses`: restartable jobs may be paused. `signal` is a name without SIG, empty for none. `most_lost` is a fraction
-    of the partitions' core time in a day. `most_extension` is a multiple of the owner's time limit; 1: it stays as it is.
+    of the partitions' core time in a day. `most_extension` is a multiple of the owner's time limit; 1: none is raised.
     """
 
     partitions: frozenset[str]
