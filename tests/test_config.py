@@ -23,6 +23,13 @@ partitions: [main]
 nodes:
   - {names: "c[1-4]", partitions: [main], cores: 28, memory_mb: 128000}
 """
+TWO_PARTITIONS = """\
+partitions: [main, old]
+nodes:
+  - {names: "c[1-4]", partitions: [main], cores: 28, memory_mb: 128000}
+  - {names: "d[1-4]", partitions: [old], cores: 28, memory_mb: 128000}
+"""
+AGENTS = "agents: {controller: head}\n"
 MINI_CLUSTER = Path(__file__).parents[1] / "containers" / "sns.yaml"
 
 
@@ -111,6 +118,12 @@ class TestLoad:
 
     def test_shares_may_come_from_slurm(self, write) -> None:
         assert load(write(SMALLEST + "matching: {shares: slurm}\n")).matching.shares == "slurm"
+
+    def test_a_partition_may_share_its_cores(self, write) -> None:
+        config = load(write(TWO_PARTITIONS + AGENTS + "sharing: {partitions: [old], signal: none}\n"))
+        assert config.sharing.partitions == ("old",)
+        assert config.sharing.most_to_a_core == 2
+        assert config.sharing.signal == "none"
 
     def test_every_heuristic_may_compete(self, write) -> None:
         config = load(write(SMALLEST + f"matching: {{portfolio: [{', '.join(HEURISTICS)}]}}\n"))
@@ -254,6 +267,36 @@ WRONG_FILES = {
     "restarts by a word of another setting": (
         SMALLEST + "rescheduling: {restart: enforce}\n",
         'rescheduling.restart: "enforce" is not valid; valid: one of off, propose, on',
+    ),
+    "sharing partition that is not managed": (
+        SMALLEST + "sharing: {partitions: [shared]}\n",
+        "line 4: sharing.partitions[0]: partition 'shared' is not managed; valid: main",
+    ),
+    "sharing partition twice": (SMALLEST + "sharing: {partitions: [main, main]}\n", "'main' is given 2 times"),
+    "sharing without agents": (
+        SMALLEST + "sharing: {partitions: [main]}\n",
+        "sharing.partitions: [main] without agents, which share the cores; valid: [], or also agents.controller",
+    ),
+    "sharing partition that is like another one": (
+        TWO_PARTITIONS + "sharing: {partitions: [main]}\nrescheduling: {pools: [[main, old]]}\n",
+        "sharing.partitions[0]: 'main' is also in rescheduling.pools; valid: a partition in one of the two",
+    ),
+    "sharing partition whose nodes are in another one": (
+        TWO_PARTITIONS.replace("[old], cores", "[main, old], cores") + "sharing: {partitions: [main]}\n" + AGENTS,
+        "line 4: nodes[1].partitions: [main, old], and d[1-4] share cores by sharing.partitions; valid: one partition",
+    ),
+    "sharing by a signal that scancel does not know": (
+        SMALLEST + "sharing: {signal: SIGUSR1}\n",
+        'sharing.signal: "SIGUSR1" is not valid; valid: one of HUP, INT,',
+    ),
+    "sharing by a signal that ends the job": (SMALLEST + "sharing: {signal: KILL}\n", "sharing.signal"),
+    "too many jobs to a core": (
+        SMALLEST + "sharing: {most_to_a_core: 17}\n",
+        "sharing.most_to_a_core: 17 is not valid; valid: a whole number from 1 to 16",
+    ),
+    "limits that shrink": (
+        SMALLEST + "sharing: {most_extension: 0.5}\n",
+        "sharing.most_extension: 0.5 is not valid; valid: a number from 1 to 100",
     ),
     "closids that leave none for jobs": (
         SMALLEST.replace("cores", "llc_ways: 11, closids: 2, cores"),

@@ -99,6 +99,7 @@ def _check(settings: SnsYaml) -> None:
     _closids_are_for_jobs(settings)
     _partitions_have_nodes(settings)
     _pools_are_managed(settings)
+    _shared_alone(settings)
     scheduler = settings.scheduler
     if scheduler.heartbeat_timeout_s < 2 * scheduler.interval_s:
         _refuse(
@@ -175,6 +176,34 @@ def _pools_are_managed(settings: SnsYaml) -> None:
                 valid = ", ".join(settings.partitions)
                 _refuse(("rescheduling", "pools", index), f"partition '{partition}' is not managed; valid: {valid}")
     _no_repeats((partition for pool in pools for partition in pool), ("rescheduling", "pools"))
+
+
+def _shared_alone(settings: SnsYaml) -> None:
+    """Refuse partitions that cannot share cores.
+
+    On a node whose cores jobs share, Slurm starts no job of a partition that does not share it (26.05: seen).
+    """
+    shared = settings.sharing.partitions
+    _no_repeats(shared, ("sharing", "partitions"))
+    for index, partition in enumerate(shared):
+        where = ("sharing", "partitions", index)
+        if partition not in settings.partitions:
+            _refuse(where, f"partition '{partition}' is not managed; valid: {', '.join(settings.partitions)}")
+        if any(partition in pool for pool in settings.rescheduling.pools):
+            _refuse(where, f"'{partition}' is also in rescheduling.pools; valid: a partition in one of the two")
+    if shared and settings.agents.controller is None:
+        _refuse(
+            ("sharing", "partitions"),
+            f"[{', '.join(shared)}] without agents, which share the cores; valid: [], or also agents.controller",
+        )
+    for index, nodes in enumerate(settings.nodes):
+        others = set(nodes.partitions).difference(shared)
+        if len(nodes.partitions) > 1 and len(others) < len(nodes.partitions):
+            _refuse(
+                ("nodes", index, "partitions"),
+                f"[{', '.join(nodes.partitions)}], and {nodes.names} share cores by sharing.partitions; "
+                "valid: one partition",
+            )
 
 
 def _no_repeats(names: Iterable[str], where: tuple[str | int, ...]) -> None:

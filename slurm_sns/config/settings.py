@@ -227,6 +227,25 @@ class ReschedulingSection(Section):
     queued_check_s: Annotated[int, Field(ge=0, le=604_800)] = 0
 
 
+#: The signals that scancel knows by name and a process can handle.
+_SIGNALS = ("HUP", "INT", "QUIT", "ABRT", "ALRM", "TERM", "USR1", "USR2", "URG", "CONT", "TSTP", "TTIN", "TTOU", "XCPU")
+
+
+class SharingSection(Section):
+    """Partitions whose jobs share cores: how many to a core, by which means, and what may be done to them."""
+
+    partitions: tuple[grammar.Name, ...] = ()
+    most_to_a_core: Annotated[int, Field(ge=1, le=16)] = 2
+    cpu: Literal["weights", "caps"] = "weights"
+    pause: Literal["none", "restartable"] = "none"
+    protect_s: Annotated[int, Field(ge=0, le=604_800)] = 600
+    max_restarts: Annotated[int, Field(ge=1, le=1000)] = 5
+    signal: grammar.one_of((*_SIGNALS, "none")) = "USR1"  # type: ignore[valid-type]  # made from the names
+    grace_s: Annotated[int, Field(ge=0, le=3600)] = 60
+    most_lost: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.1
+    most_extension: Annotated[float, Field(ge=1, le=100, allow_inf_nan=False)] = 4.0
+
+
 class StoreSection(Section):
     """Where decisions and history are kept, and for how long."""
 
@@ -252,5 +271,6 @@ class SnsYaml(with_policies_own_sections(Section, "matching", "spread_n_share"))
     agents: AgentsSection = AgentsSection()
     learning: LearningSection = LearningSection()
     rescheduling: ReschedulingSection = ReschedulingSection()
+    sharing: SharingSection = SharingSection()
     store: StoreSection = StoreSection()
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from slurm_sns.sharing.rules import SharingRules
+
 #: The values of `queue_order`: by Slurm's priority, or by the use that each project makes of its share now.
 BY_SLURM, FAIR_NOW = "slurm", "fair-now"
 
@@ -18,7 +20,8 @@ class Settings:
     where Slurm computes priorities. `heeds_weight`: nodes of lower Weight are taken first.
     `pools` are the groups of managed partitions that are alike for users: a job that has waited for `queued_check_s` in
     some of a group may start in all of it (0: never). `restarts`: suspended jobs are restarted elsewhere.
-    `never_across` are the switches that no job on several nodes is laid across.
+    `never_across` are the switches that no job on several nodes is laid across. `sharing` are the rules of the
+    partitions whose jobs share cores; None: there is none.
     """
 
     mode: str
@@ -41,6 +44,7 @@ class Settings:
     pools: tuple[tuple[str, ...], ...]
     queued_check_s: float
     restarts: bool
+    sharing: SharingRules | None = None
 
     def is_by_priority(self, *, has_priorities: bool) -> bool:
         """Whether the queue is in the order of Slurm's priorities, on a Slurm that computes some or none."""

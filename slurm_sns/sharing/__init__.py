@@ -1,1 +1,1 @@
-"""A partition whose jobs share cores: by which part of its cores a job goes on, and what its time limit means there."""
+"""Partitions whose jobs share cores: who gets how much of them, whose limit is extended, who is paused. Pure."""

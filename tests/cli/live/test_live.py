@@ -11,6 +11,7 @@ from live import FOREIGN, HELD
 
 from slurm_sns.cli.live import parts, process
 from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.sharing.rules import SharingRules
 
 OTHER_USER = "nobody"
 
@@ -228,3 +229,15 @@ def test_the_loop_is_told_what_the_configuration_says(write_config) -> None:
     plain = {**few, "names": "b1", "llc_ways": 11, "closids": 0}
     counted = parts.settings(configuration.load(write_config(partitions=["main"], nodes=[few, plain])))
     assert counted.closids == {"a1": 8, "a2": 8}
+
+
+def test_the_loop_knows_the_partitions_that_share_cores(write_config) -> None:
+    from slurm_sns import config as configuration
+
+    assert parts.settings(configuration.load(write_config())).sharing is None
+    caps = {"partitions": ["main"], "cpu": "caps", "pause": "restartable", "signal": "none"}
+    told = parts.settings(configuration.load(write_config(sharing=caps, agents={"controller": "head"}))).sharing
+    assert told == SharingRules(frozenset({"main"}), 2, True, True, 600, 5, "", 60, 0.1, 4.0)
+    weights = {"partitions": ["main"], "most_extension": 1}
+    told = parts.settings(configuration.load(write_config(sharing=weights, agents={"controller": "head"}))).sharing
+    assert told == SharingRules(frozenset({"main"}), 2, False, False, 600, 5, "USR1", 60, 0.1, 1.0)
