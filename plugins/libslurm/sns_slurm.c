@@ -327,7 +327,7 @@ int sns_reservations(struct answer *answer)
 
 /* The fields of an update; NULL or NONE leaves a field as it is. */
 struct change {
-	int64_t begin_time, ntasks, ntasks_per_node, memory_per_cpu, memory_per_node, site_factor;
+	int64_t begin_time, ntasks, ntasks_per_node, memory_per_cpu, memory_per_node, site_factor, time_limit;
 	char *admin_comment, *required_nodes, *tres_per_node, *extra, *partitions;
 };
 
@@ -354,6 +354,8 @@ int sns_update(uint32_t job_id, const struct change *change)
 		desc.pn_min_memory = change->memory_per_node;
 	if (change->site_factor != NONE)
 		desc.site_factor = NICE_OFFSET + change->site_factor;
+	if (change->time_limit != NONE)
+		desc.time_limit = change->time_limit;
 	errno = 0;
 	return slurm_update_job(&desc) ? failed() : 0;
 }

@@ -14,6 +14,9 @@ from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.ports import Clock, History, PolicyHistory
 
+#: What changes all the time is stored so often.
+STORE_S = 60.0
+
 
 def remember(policy: str, form: HistoryFormat, history: object, log: Log) -> PolicyHistory:
     """What the store keeps of the history that the policy's plan contains.
@@ -49,6 +52,46 @@ def recall(memory: PolicyHistory | None, form: HistoryFormat, log: Log) -> objec
     except ValueError as problem:
         log(f"the history of policy {memory.policy} cannot be read ({problem}): it starts without history")
         return None
+
+
+class KeptValue:
+    """One value that the store keeps under a name, beside the policies' histories.
+
+    Raises:
+        SnsError: the store does not answer at the start.
+    """
+
+    def __init__(self, name: str, form: HistoryFormat, history: History, log: Log, meanwhile: str) -> None:
+        """`meanwhile` is what the log says of the time in which the store does not answer."""
+        self._name, self._form, self._history, self._log = name, form, history, log
+        self._outage = Outage(log, f"; {meanwhile}")
+        self.found = recall(history.load_memory(name), form, log)
+        self._stored_s = float("-inf")
+
+    @property
+    def trouble(self) -> str:
+        """What keeps it from being stored now; empty when nothing does."""
+        return self._outage.now
+
+    def is_due(self, now_s: float) -> bool:
+        """Whether it was stored long ago."""
+        return not 0 <= now_s - self._stored_s < STORE_S
+
+    def store(self, value: object, now_s: float) -> bool:
+        """Replace what is stored; False, and it is logged once, if that is not possible."""
+        kept = remember(self._name, self._form, value, self._log)
+        problem = "" if kept.text else "what is known of them cannot be written as JSON"
+        if not problem:
+            try:
+                self._history.save((), (), kept)
+            except SnsError as refusal:
+                problem = str(refusal)
+        if problem:
+            self._outage.met(f"{self._name}: {problem}", now_s)
+            return False
+        self._outage.over(now_s)
+        self._stored_s = now_s
+        return True
 
 
 def text_of(form: HistoryFormat, history: object) -> str:

@@ -10,14 +10,14 @@ the next one leaves everything as it is; the heartbeat grows stale by itself if 
 """
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from math import ceil
 
 from slurm_sns.errors import SnsError, Unreachable
 from slurm_sns.log import Outage
-from slurm_sns.model import Action, Plan, Reason, Release, Start
+from slurm_sns.model import Action, Plan, Reason, Release, Requeue, Start
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.agent_link import AgentLink
@@ -33,6 +33,7 @@ from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.ports import NO_RESTARTS, Ports
 from slurm_sns.scheduler.restarts.restarter import NO_RESTARTS_YET, Restarter
 from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.sharing.sharer import NOTHING_SHARED, Sharer
 from slurm_sns.scheduler.snapshot.situation import Carried, Explorations, Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.wire.values import NodeState
@@ -83,7 +84,8 @@ class Scheduler:
     Where there are agents, `sign` makes the token of a placement's grant; without it no job has a grant. `learner`
     learns the profiles of programs; None where nothing is learnt. `asked` gets the ids of the jobs that owners give to
     Slurm. The policy's history is kept over a restart if `specification` has a form for it. `by_limits` estimates a
-    job's start (gate.leases). `restarter` restarts suspended jobs; None where that is off.
+    job's start (gate.leases). `restarter` restarts suspended jobs; None where that is off. `sharer` cares for jobs that
+    share cores; None where none do.
     """
 
     def __init__(
@@ -100,12 +102,13 @@ class Scheduler:
         asked: set[int] | None = None,
         by_limits: ByLimits = no_estimates,
         restarter: Restarter | None = None,
+        sharer: Sharer | None = None,
     ) -> None:
         self._ports, self._settings, self._publish = ports, settings, publish
         self._asked = set[int]() if asked is None else asked
         self._tries = StoredTries(ports.history, ports.clock, ports.log, specification)
         self._policy = policy
-        self._restarter = restarter
+        self._restarter, self._sharer = restarter, sharer
         self._carried = Carried(history=self._tries.recalled)
         record = None if ports.measurements is None else MeasurementRecord(ports.measurements, ports.log)
         self._agent_link = AgentLink(ports.agents, learner, spreading, record)
@@ -129,6 +132,7 @@ class Scheduler:
             "store": "; ".join(filter(None, (self._tries.trouble, self._decision_record.trouble))),
             "learning": self._agent_link.trouble,
             "restarts": "" if self._restarter is None else self._restarter.trouble,
+            "sharing": "" if self._sharer is None else self._sharer.trouble,
         }
 
     def run(
@@ -185,6 +189,8 @@ class Scheduler:
         situation = self._read_situation(observation, states, observed_s)
         if self._restarter is not None:
             situation = self._restarter.begin(situation)
+        if self._sharer is not None:
+            situation = self._sharer.begin(situation)
         self._log_new_problems(situation)
         plan, notes, restarts = Plan(), dict[int, str](), NO_RESTARTS
         lost: Unreachable | None = None
@@ -197,10 +203,16 @@ class Scheduler:
             notes |= self._dispatcher.follow_up(situation)
             plan = self._plan(situation, observed_s)
             self._tries.remember(plan.history)
+            wanted = plan
             if self._settings.mode == "enforce":
                 plan, lost = self._dispatcher.commit(situation, plan, notes)
                 if self._restarter is not None and lost is None:
                     restarts, lost = self._restarter.act(situation, plan, self._agent_link.spreading)
+                if self._sharer is not None and lost is None:
+                    paused, lost = self._sharer.pause(situation, wanted)
+                    restarts = {**restarts, **paused}
+        if self._sharer is not None and lost is None:
+            lost = self._sharer.keep(situation, disabled=disabled)
         self._tries.store()
         self._decision_record.add(started_s, situation, plan, notes, restarts)
         if lost is not None:
@@ -228,6 +240,7 @@ class Scheduler:
             states,
             NO_RESTARTS_YET if self._restarter is None else self._restarter.view,
             self._dispatcher.taken_back,
+            NOTHING_SHARED if self._sharer is None else self._sharer.view,
         )
         self._publish(view)
         return view
@@ -270,9 +283,17 @@ class Scheduler:
         return replace(plan, waiting={**plan.waiting, **more}) if more else plan
 
     def _sendable(self, plan: Plan, situation: Situation) -> Plan:
-        """The plan with nothing but starts and releases of jobs that wait; each other action is logged as an error."""
+        """The plan with nothing but what may be sent; each other action is logged as an error.
+
+        That is starts and releases of jobs that wait, and pauses where jobs share cores.
+        """
         waiting = {job.id for job in situation.snapshot.waiting}
-        wrong = [each for each in plan.actions if not isinstance(each, Start | Release) or each.job_id not in waiting]
+        able = {job.id for job in situation.snapshot.active if job.may_restart} if self._sharer is not None else set()
+        wrong = [
+            each
+            for each in plan.actions
+            if not (each.job_id in able if isinstance(each, Requeue) else _may_be_sent(each, waiting))
+        ]
         for action in wrong:
             why = "which does not wait" if isinstance(action, Start | Release) else "which is for simulations only"
             name = type(action).__name__
@@ -285,7 +306,14 @@ class Scheduler:
         If the heartbeat cannot be made stale, as on a full disk, the jobs are freed all the same.
         """
         ports = self._ports
-        for step in (ports.heartbeat.stop, lambda: self._free(ports.state.observe(), "clean stop", shows_life=False)):
+
+        def let_go() -> None:
+            observation = ports.state.observe()
+            if self._sharer is not None:
+                self._sharer.stop(observation, ports.clock.now())
+            self._free(observation, "clean stop", shows_life=False)
+
+        for step in (ports.heartbeat.stop, let_go):
             try:
                 step()
             except SnsError as problem:
@@ -306,6 +334,10 @@ class Scheduler:
         for line in sorted(found - self._problems_logged):
             self._ports.log(line)
         self._problems_logged = found
+
+
+def _may_be_sent(action: Action, waiting: Collection[int]) -> bool:
+    return isinstance(action, Start | Release) and action.job_id in waiting
 
 
 def until_next_s(plan: Plan, began_s: float, took_s: float, interval_s: float) -> float:

@@ -249,6 +249,7 @@ class ObservedNode:
     `unavailable` says why nothing may be planned on the node; it is empty if jobs may be planned there, also on a node
     that is powered down. `features` are the active ones: for others, a node would have to be rebooted. Nodes of lower
     `weight` are taken first. `sockets` as Slurm counts them. `is_planned`: Slurm keeps the node for a waiting job.
+    So many jobs may have each core (`jobs_to_a_core`); where they are several, `allocated` has the cores of all of them.
     `unreadable` says which part of the record cannot be read.
     """
 
@@ -263,6 +264,14 @@ class ObservedNode:
     unavailable: str = ""
     is_planned: bool = False
     unreadable: str = ""
+    jobs_to_a_core: int = 1
+
+    def left(self, taken: Resources = NOTHING) -> Resources:
+        """What is left for one more job when `taken` is gone, too; it may be negative. It has no core twice."""
+        left = self.capacity.minus(self.allocated).minus(taken)
+        if self.jobs_to_a_core == 1:
+            return left
+        return left._replace(cores=min(self.capacity.cores, left.cores + (self.jobs_to_a_core - 1) * self.capacity.cores))
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ class _Answer(ctypes.Structure):
 
 
 #: The numbers of an update, then its texts.
-_NUMBERS = ("begin_time", "ntasks", "ntasks_per_node", "memory_per_cpu", "memory_per_node", "site_factor")
+_NUMBERS = ("begin_time", "ntasks", "ntasks_per_node", "memory_per_cpu", "memory_per_node", "site_factor", "time_limit")
 _TEXTS = ("admin_comment", "required_nodes", "gres_per_node", "extra", "partitions")
 
 

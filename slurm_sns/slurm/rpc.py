@@ -19,7 +19,7 @@ from typing import Any, assert_never
 
 from slurm_sns import task_ids
 from slurm_sns.errors import Refused
-from slurm_sns.scheduler.gate.orders import GateOrder, Order, OrderKind, RequeueOrder
+from slurm_sns.scheduler.gate.orders import GateOrder, Order, OrderKind, RequeueOrder, SignalOrder
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.slurm import libslurm, translate
 from slurm_sns.slurm.api import answers, pyslurm, run
@@ -41,7 +41,9 @@ def carry_out(order: Order) -> None:
         case GateOrder():
             send(order)
         case RequeueOrder():
-            _requeue(order.job_id)
+            _requeue(order)
+        case SignalOrder():
+            run("scancel", "--batch", f"--signal={order.signal}", str(order.job_id))
         case _:
             assert_never(order)
 
@@ -129,6 +131,7 @@ def _fields(order: GateOrder) -> dict[str, Any]:
         "site_factor": _as_text(order.site_factor),
         "extra": order.extra,
         "partitions": None if order.partitions is None else list(order.partitions),
+        "time_limit": None if order.limit_s is None else order.limit_s // 60,
     }
 
 
@@ -147,6 +150,7 @@ def _words(order: GateOrder) -> list[str]:
         "SiteFactor": order.site_factor,
         "Extra": order.extra,
         "Partition": None if order.partitions is None else ",".join(order.partitions),
+        "TimeLimit": None if order.limit_s is None else order.limit_s // 60,
     }
     return [f"{name}={value}" for name, value in values.items() if value is not None]
 
@@ -168,17 +172,19 @@ def _load(job_id: int) -> ObservedJob:
     return translate.job(record)
 
 
-def _requeue(job_id: int) -> None:
+def _requeue(order: RequeueOrder) -> None:
     """Requeue the job as it is. Slurm then lets it wait for `requeue_delay`; in that time it is gated anew.
 
     A job that preemption has suspended keeps its priority. Resumed before, it would run beside the job that has its
     cores (seen). One that a person has suspended has priority 0, and would wait with an administrator's hold (seen).
 
     Raises:
-        Refused: preemption does not have it suspended now, or it may not restart.
+        Refused: it is not in that state now, or it may not restart.
     """
-    now = _load(job_id)
-    if now.state is not JobState.SUSPENDED or now.priority == 0:
+    now = _load(order.job_id)
+    if now.state is not order.state or now.is_completing:
+        raise Refused(f"it is no longer {order.state}")
+    if now.state is JobState.SUSPENDED and now.priority == 0:
         raise Refused("it is no longer suspended by preemption")
     with answers():
-        pyslurm().Job(job_id).requeue()
+        pyslurm().Job(order.job_id).requeue()

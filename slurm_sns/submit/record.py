@@ -20,6 +20,7 @@ as ours and has any other form, or stands there twice, counts as `free=`: the jo
 | `t=`, `tg=` | tasks per node: the owner's (0: the owner says none), and those that we gave |
 | `mo=`, `mg=` | memory in MiB: the owner's (`4000c` by CPU, `4000n` by node), and what we gave on each node |
 | `w=`, `bw=` | the cache ways and the bandwidth (GB/s) that we gave as gres on each node |
+| `l=`, `lg=` | time limits in seconds: the owner's, and the one that we gave to the running job |
 | `free=` | why the job is Slurm's; then nothing of ours is on it |
 """
 
@@ -86,6 +87,8 @@ class Record:
         own_memory: the owner's memory if the placement replaced it.
         given_memory_mb: the memory on each node that the placement gave.
         ways, bandwidth_gbps: the gres on each node that the placement gave.
+        own_limit_s: the owner's time limit if we have moved it while the job ran.
+        given_limit_s: the one that we gave.
         free_why: why the job is Slurm's; empty if it is ours.
     """
 
@@ -102,6 +105,8 @@ class Record:
     given_memory_mb: int | None = None
     ways: int = 0
     bandwidth_gbps: int = 0
+    own_limit_s: int | None = None
+    given_limit_s: int | None = None
     free_why: str = ""
 
     @property
@@ -192,6 +197,8 @@ _WORDS = (
     _Word("mg", "given_memory_mb"),
     _Word("w", "ways"),
     _Word("bw", "bandwidth_gbps"),
+    _Word("l", "own_limit_s"),
+    _Word("lg", "given_limit_s"),
     _Word("free", "free_why", _WHY.match, str),
 )
 _BY_KEY = {word.key: word for word in (*_HINT_WORDS, _CHECKPOINT, *_WORDS)}
@@ -249,10 +256,19 @@ def _read_segment(text: str) -> Record:
 
 def _is_consistent(record: Record) -> bool:
     """Whether the words that belong to a placement stand there together, and none without its nodes."""
-    given = (record.tasks_per_node, record.given_tasks_per_node, record.own_memory, record.given_memory_mb)
+    given = (
+        record.tasks_per_node,
+        record.given_tasks_per_node,
+        record.own_memory,
+        record.given_memory_mb,
+        record.own_limit_s,
+        record.given_limit_s,
+    )
     if not record.is_placed:
         has_given = any(each is not None for each in given) or record.ways or record.bandwidth_gbps
         return record.placed_s is None and not has_given
     has_both = (record.tasks_per_node is None) == (record.given_tasks_per_node is None)
     has_both_memories = (record.own_memory is None) == (record.given_memory_mb is None)
-    return record.placed_s is not None and has_both and has_both_memories and not record.is_slurms
+    has_both_limits = (record.own_limit_s is None) == (record.given_limit_s is None)
+    is_whole = has_both and has_both_memories and has_both_limits
+    return record.placed_s is not None and is_whole and not record.is_slurms

@@ -644,7 +644,7 @@ def _state(view: View, job: ObservedJob) -> str:
 
 def _reason(view: View, job: ObservedJob) -> Reason:
     """Why the job waits: our reason, or Slurm's where we have none (a placed job)."""
-    text = view.restarts.decided.get(job.id) or _own_reason(view, job.id)
+    text = view.restarts.decided.get(job.id) or view.sharing.jobs.get(job.id) or _own_reason(view, job.id)
     if job.is_array_record and text is None:
         first = next((task for task in view.situation.tasks.values() if task.array_id == job.id), None)
         return Reason.of(job.reason if first is None else _own_reason(view, first.id) or "")

@@ -21,6 +21,7 @@ from slurm_sns.scheduler.learning.values import NOTHING_LEARNT, LearningState
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.ports import NO_RESTARTS, NONE_TAKEN_BACK, Decisions, RestartNote, TakenBack
 from slurm_sns.scheduler.restarts.restarter import NO_RESTARTS_YET, RestartView
+from slurm_sns.scheduler.sharing.sharer import NOTHING_SHARED, SharingView
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.task_ids import label
 from slurm_sns.wire.values import NodeState, RunId
@@ -36,7 +37,7 @@ class View:
     `disabled` is True while the kill switch is on. `programs` are the profiles that the cycle planned with,
     `imported` are those among them, or replaced by them, that were imported, and `learning` is what is measured of
     programs. `agents` is what the connected agents said of their nodes, by node; None where there are no agents.
-    `restarts` is what is told of restarts of suspended jobs.
+    `restarts` is what is told of restarts of suspended jobs, `sharing` of jobs that share cores.
     """
 
     at_s: float
@@ -54,6 +55,7 @@ class View:
     agents: Mapping[str, NodeState] | None = None
     restarts: RestartView = NO_RESTARTS_YET
     taken_back: TakenBack = NONE_TAKEN_BACK
+    sharing: SharingView = NOTHING_SHARED
 
 
 #: Ten minutes of cycles of one second.

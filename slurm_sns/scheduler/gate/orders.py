@@ -48,6 +48,7 @@ class OrderKind(StrEnum):
     RENEW = "renew"
     WIDEN = "widen"
     UNBOOST = "unboost"
+    MOVE_LIMIT = "move its time limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class GateOrder:
         site_factor: Slurm's SiteFactor.
         extra: the whole new text of Extra.
         partitions: all partitions in which it may run.
+        limit_s: the new time limit, in whole minutes.
     """
 
     job_id: int
@@ -84,6 +86,7 @@ class GateOrder:
     extra: str | None = None
     address: str = ""
     partitions: tuple[str, ...] | None = None
+    limit_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +200,24 @@ def unboost(job: ObservedJob) -> GateOrder | None:
     return GateOrder(job.id, OrderKind.UNBOOST, site_factor=0)
 
 
+def own_limit_s(job: ObservedJob) -> int | None:
+    """The time limit that the job's owner, or an administrator, gave last; None: no limit."""
+    record = job.record
+    if record is None or record.own_limit_s is None or job.walltime_s != record.given_limit_s:
+        return job.walltime_s
+    return record.own_limit_s
+
+
+def move_limit(job: ObservedJob, limit_s: int) -> GateOrder | None:
+    """Give a running job that we placed another time limit; None if it is not such a job, or has no limit."""
+    record, own_s = job.record, own_limit_s(job)
+    if record is None or not record.is_placed or own_s is None or job.is_completing:
+        return None
+    noted = replace(record, own_limit_s=own_s, given_limit_s=limit_s)
+    comment = records.written(job.admin_comment, noted)
+    return GateOrder(job.id, OrderKind.MOVE_LIMIT, admin_comment=comment, limit_s=limit_s)
+
+
 def follow_up(job: ObservedJob, status: Status, gate_s: int | None, now_s: float) -> GateOrder | None:
     """The order that the state table says for a job of this status; None if it says none.
 
@@ -289,6 +310,7 @@ def _taken_back(job: ObservedJob, record: Record, kind: OrderKind, left: Record,
         site_factor=0 if record.is_placed else None,
         extra=grants.without_grant(job.extra) if record.is_placed else None,
         address=job.task_address,
+        limit_s=None if record.own_limit_s is None else own_limit_s(job),
     )
 
 
@@ -312,12 +334,21 @@ def _memory_of(job: ObservedJob) -> MemoryRequest:
 
 @dataclass(frozen=True, slots=True)
 class RequeueOrder:
-    """End the run of a job that preemption has suspended, and let it wait again."""
+    """End the run of a job, and let it wait again: one that preemption has suspended, or one that runs."""
 
     job_id: int
+    state: JobState = JobState.SUSPENDED
 
 
-Order = GateOrder | RequeueOrder
+@dataclass(frozen=True, slots=True)
+class SignalOrder:
+    """Send the job's batch script a signal, by its name without SIG."""
+
+    job_id: int
+    signal: str
+
+
+Order = GateOrder | RequeueOrder | SignalOrder
 
 
 @dataclass(frozen=True, slots=True)

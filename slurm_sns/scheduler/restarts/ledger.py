@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from slurm_sns.errors import SnsError
-from slurm_sns.log import Log, Outage
+from slurm_sns.log import Log
 from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.restarts.past_jobs import PastJob, PastJobs
 from slurm_sns.restarts.rules import RestartRules
-from slurm_sns.scheduler.history import recall, remember
+from slurm_sns.scheduler.history import KeptValue
 from slurm_sns.scheduler.ports import History
 
 #: The name under which the store keeps it, beside the policies' histories.
@@ -20,8 +19,6 @@ NAME = "restarts"
 #: The time for which a user's lost work counts.
 DAY_S = 86_400
 HOUR_S = 3600
-#: What is learnt of jobs that have ended is stored so often.
-STORE_S = 60.0
 
 
 class Restarted(NamedTuple):
@@ -53,18 +50,17 @@ class Ledger:
     """
 
     def __init__(self, history: History, rules: RestartRules, log: Log) -> None:
-        self._history, self._rules, self._log = history, rules, log
-        self._outage = Outage(log, "; no suspended job is restarted meanwhile")
-        found = recall(history.load_memory(NAME), FORM, log)
-        stored = found if isinstance(found, StoredLedger) else StoredLedger()
+        self._rules = rules
+        self._kept = KeptValue(NAME, FORM, history, log, "no suspended job is restarted meanwhile")
+        stored = self._kept.found if isinstance(self._kept.found, StoredLedger) else StoredLedger()
         self.past = PastJobs(rules.window_s, only_suspended=rules.only_suspended, jobs=stored.past)
         self.restarted = stored.restarted
-        self._is_stored, self._stored_s = True, float("-inf")
+        self._is_stored = True
 
     @property
     def trouble(self) -> str:
         """What keeps it from being stored now; empty when nothing does."""
-        return self._outage.now
+        return self._kept.trouble
 
     def learn(self, jobs: Iterable[PastJob], now_s: float) -> None:
         """Take in what has ended, forget what is old, and store it now and then."""
@@ -72,7 +68,7 @@ class Ledger:
         left = tuple(each for each in self.restarted if each.at_s > now_s - DAY_S)
         is_changed = self.past.learn(jobs, now_s) or left != self.restarted
         self.restarted, self._is_stored = left, self._is_stored and not is_changed
-        if not self._is_stored and not 0 <= now_s - self._stored_s < STORE_S:
+        if not self._is_stored and self._kept.is_due(now_s):
             self._store(now_s)
 
     def has_proposed(self, job_id: int, since_s: float) -> bool:
@@ -100,16 +96,6 @@ class Ledger:
         self._is_stored = False
 
     def _store(self, now_s: float) -> bool:
-        kept = remember(NAME, FORM, StoredLedger(self.past.jobs, self.restarted), self._log)
-        problem = "" if kept.text else "what is known of them cannot be written as JSON"
-        if not problem:
-            try:
-                self._history.save((), (), kept)
-            except SnsError as refusal:
-                problem = str(refusal)
-        if problem:
-            self._outage.met(f"restarts: {problem}", now_s)
-            return False
-        self._outage.over(now_s)
-        self._is_stored, self._stored_s = True, now_s
-        return True
+        is_stored = self._kept.store(StoredLedger(self.past.jobs, self.restarted), now_s)
+        self._is_stored = self._is_stored or is_stored
+        return is_stored

@@ -232,7 +232,7 @@ class Eligibility:
         """Whether as many of these nodes have room now as one of the alternatives takes."""
         if bits not in self._free:
             up = (node for node in self._sets.members(bits) if not node.unavailable)
-            self._free[bits] = Counter((node.capacity.minus(node.allocated), not any(node.allocated)) for node in up)
+            self._free[bits] = Counter((node.left(), not any(node.allocated)) for node in up)
         return any(
             sum(
                 number

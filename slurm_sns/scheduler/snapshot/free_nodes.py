@@ -124,7 +124,7 @@ def _taken(placed: Iterable[Placed]) -> dict[str, Resources]:
 
 def _free(node: ObservedNode, taken: Resources) -> Resources:
     """What is free on a node. Where no bandwidth or no CLOSID is left, jobs that ask for none are kept from nothing."""
-    free = node.capacity.minus(node.allocated).minus(taken)
+    free = node.left(taken)
     return free._replace(bandwidth_gbps=max(0, free.bandwidth_gbps), closids=max(0, free.closids))
 
 

@@ -45,6 +45,7 @@ from slurm_sns.scheduler.snapshot.free_nodes import (
     unavailable_nodes,
 )
 from slurm_sns.scheduler.snapshot.plannable import Plannable, queue_key, sort_out, with_over_aged_head
+from slurm_sns.scheduler.snapshot.shared_cores import count_shared_cores
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.scheduler.snapshot.uneven_cores import with_sure_bandwidth
 from slurm_sns.scheduler.snapshot.widening import Widening, widenings
@@ -313,8 +314,9 @@ def _never_by_dependency(surveyed: Survey) -> dict[int, str]:
 
 
 def _counted(observation: Observation, settings: Settings, states: Mapping[str, NodeState]) -> Observation:
-    """The observation with what Slurm does not count: CLOSIDs, bandwidth by socket, switches that join on paper."""
+    """The observation with what Slurm does not count: CLOSIDs, shared cores, bandwidth by socket, switches on paper."""
     observation = replace(observation, topology=observation.topology.without(settings.never_across))
+    observation = count_shared_cores(observation, settings.sharing)
     return with_sure_bandwidth(count_closids(observation, settings.closids), states)
 
 

@@ -91,12 +91,14 @@ class SpreadRules:
 
     `program` names the program of a job without --sns-program; {user}, {name} and {processes} are filled in. `known`
     holds the alternatives that earlier cycles found, and each cycle changes it; None where a single cycle is planned.
+    Jobs of the partitions `never_in` keep their geometry: their cores are shared.
     """
 
     alternatives: MakeAlternatives = own_geometry
     program: str = "{name}"
     programs: Mapping[str, Program] = field(default_factory=dict)
     known: KnownAlternatives | None = None
+    never_in: frozenset[str] = frozenset()
 
 
 NEVER_SPREAD = SpreadRules()
@@ -133,6 +135,8 @@ class Spreader:
     def _choice(self, job: ObservedJob, hints: Hints | None, program: str, kinds: NodeKinds) -> Choice | Infeasible:
         try:
             own = replace(geometry(job, kinds), exclusive=job.wants_empty_nodes)
+            if not self._spreading.never_in.isdisjoint(job.partitions):
+                return own_geometry(JobRequest(own), ())
             asked = None if hints is None or keeps_geometry(job) else request(job, hints, kinds)
             of_job = JobRequest(own, asked, self._spreading.programs.get(program), program)
             return self._spreading.alternatives(of_job, types_of(kinds))

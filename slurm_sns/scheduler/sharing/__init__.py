@@ -1,0 +1,1 @@
+"""Partitions whose jobs share cores, live: parts of the CPU, time limits in virtual time, pauses."""

@@ -1,0 +1,274 @@
+"""Partitions whose jobs share cores: what each cycle does for the jobs in them, besides placing them.
+
+It keeps their virtual time, moves their time limits, tells the agents what each job needs, and pauses jobs that the
+plan wants away: a signal where the site has one, then a requeue. Limits and parts of the CPU are kept right while the
+kill switch is on, too: what is placed goes on to share. A defect is logged once, and costs no cycle.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from slurm_sns.durations import duration
+from slurm_sns.errors import Unreachable
+from slurm_sns.log import Outage
+from slurm_sns.model import ActiveJob, Plan, Requeue
+from slurm_sns.policies.base import Explanation
+from slurm_sns.policies.dfrs.shares import lost_s
+from slurm_sns.scheduler.gate.orders import GateOrder, Order, RequeueOrder, SignalOrder, move_limit, own_limit_s, reached
+from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
+from slurm_sns.scheduler.ports import Ports, RestartNote
+from slurm_sns.scheduler.sharing.book import DAY_S, Book, Pause
+from slurm_sns.scheduler.sharing.cpu_parts import CpuParts
+from slurm_sns.scheduler.snapshot.shared_cores import shares_cores, sharing_jobs
+from slurm_sns.scheduler.snapshot.situation import Situation
+from slurm_sns.sharing.limits import LimitedJob, new_limit_s, wanted_limit_s
+from slurm_sns.sharing.progress import SharingJob, yields
+from slurm_sns.sharing.rules import SharingRules
+
+#: The most time limits that one cycle moves.
+MOST_MOVED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class SharingView:
+    """What is told of jobs that share cores: by job id, how it goes on; and what the pauses of the last day lost."""
+
+    jobs: Mapping[int, str] = field(default_factory=dict)
+    pauses: tuple[Pause, ...] = ()
+
+
+NOTHING_SHARED = SharingView()
+
+
+class Sharer:
+    """Cares for the jobs of partitions that share.
+
+    Raises:
+        SnsError: the store does not answer at the start.
+    """
+
+    def __init__(self, rules: SharingRules, ports: Ports) -> None:
+        self._rules, self._executor, self._log = rules, ports.executor, ports.log
+        self._book = Book(ports.history, ports.log)
+        self._parts = CpuParts(ports.agents)
+        self._outage = Outage(ports.log, "; cores are shared as they were meanwhile")
+        self._moved_s: dict[int, float] = {}
+        #: When the jobs that are to be paused got their signal, by job and restarts.
+        self._signalled_s: dict[tuple[int, int], float] = {}
+        self._sharing: Mapping[int, SharingJob] = {}
+        self._yields: Mapping[int, float] = {}
+        self.view = NOTHING_SHARED
+
+    @property
+    def trouble(self) -> str:
+        """What keeps it from its work now; empty when nothing does."""
+        return "; ".join(filter(None, (self._book.trouble, self._outage.now)))
+
+    def begin(self, situation: Situation) -> Situation:
+        """Note what the jobs have made of their runs; the situation in which the snapshot says so."""
+        now_s = float(situation.snapshot.now_s)
+        try:
+            observation = situation.observation
+            before = self._yields
+            self._sharing = {job.id: job for job in sharing_jobs(observation, self._rules)}
+            cores = {node.name: node.capacity.cores for node in observation.nodes}
+            self._yields = yields(cores, self._sharing.values())
+            # The time since the last look has passed with the yields of then.
+            parts = {job_id: before.get(job_id, part) for job_id, part in self._yields.items()}
+            self._book.go_on(observation.jobs, parts, now_s)
+            self.view = SharingView(self._words(observation), self._book.pauses)
+            return self._told(situation)
+        except Exception as problem:  # noqa: BLE001 - a defect here must not keep jobs from being placed
+            self._outage.met_defect(problem, now_s)
+            return situation
+
+    def keep(self, situation: Situation, *, disabled: bool) -> Unreachable | None:
+        """Tell the agents, and move time limits; `disabled`: caps are lifted. The error that ended this early."""
+        return self._carefully(
+            situation, lambda: self._keep(situation.observation, situation.snapshot.now_s, is_lifted=disabled)
+        )
+
+    def pause(self, situation: Situation, plan: Plan) -> tuple[dict[int, RestartNote], Unreachable | None]:
+        """Pause the jobs that the plan wants away: what was paused, by job id, and the error that ended this early."""
+        notes: dict[int, RestartNote] = {}
+        lost = self._carefully(situation, lambda: notes.update(self._pauses(situation, plan)))
+        return notes, lost
+
+    def stop(self, observation: Observation, now_s: float) -> None:
+        """Before a clean stop: lift the caps, and give the jobs the limits that they need if nothing changes.
+
+        Raises:
+            Unreachable: slurmctld does not answer.
+        """
+        self._keep(observation, now_s, is_lifted=True, is_last=True)
+
+    def _carefully(self, situation: Situation, work: Callable[[], object]) -> Unreachable | None:
+        now_s = float(situation.snapshot.now_s)
+        try:
+            work()
+        except Unreachable as lost:
+            return lost
+        except Exception as problem:  # noqa: BLE001 - as in `begin`
+            self._outage.met_defect(problem, now_s)
+            return None
+        self._outage.over(now_s)
+        return None
+
+    def _told(self, situation: Situation) -> Situation:
+        """The situation whose snapshot has yields, virtual times, and who may be paused."""
+        seen = {job.id: job for job in situation.observed}
+        snapshot = situation.snapshot
+        active = tuple(
+            self._active(job, seen[job.id], situation) if job.id in seen and job.id in self._sharing else job
+            for job in snapshot.active
+            if not self._has_left(seen.get(job.id))
+        )
+        waiting = tuple(
+            replace(job, virtual_s=self._book.of(seen[job.id]).all_s) if self._has_run(seen.get(job.id)) else job
+            for job in snapshot.waiting
+        )
+        return replace(situation, snapshot=replace(snapshot, active=active, waiting=waiting))
+
+    def _has_left(self, job: ObservedJob | None) -> bool:
+        """Whether it is completing on nodes that share: what it has is no longer in the way of a plan."""
+        return job is not None and job.is_completing and not self._rules.partitions.isdisjoint(job.partitions)
+
+    def _has_run(self, job: ObservedJob | None) -> bool:
+        is_here = job is not None and not self._rules.partitions.isdisjoint(job.partitions)
+        return is_here and job is not None and self._book.of(job).all_s > 0
+
+    def _active(self, active: ActiveJob, job: ObservedJob, situation: Situation) -> ActiveJob:
+        hints = job.hints
+        told = replace(
+            active,
+            cpu_share=self._yields[job.id],
+            virtual_s=self._book.of(job).all_s,
+            checkpoint_s=None if hints is None else hints.checkpoint_s,
+        )
+        return replace(told, may_restart=self._may_pause(told, job, situation))
+
+    def _may_pause(self, active: ActiveJob, job: ObservedJob, situation: Situation) -> bool:
+        """Whether the job may be paused: its owner allows it, it has run for a while, and the budget has room."""
+        rules, hints, record = self._rules, job.hints, job.record
+        if not rules.pauses or hints is None or not hints.restartable or record is None or not record.is_placed:
+            return False
+        is_able = active.may_restart and job.state is JobState.RUNNING and job.restarts < rules.max_restarts
+        if not is_able or situation.snapshot.now_s - job.start_s < rules.protect_s:
+            return False
+        return self._book.lost_core_s + self._lost_core_s(active, situation) <= self._most_lost_core_s(situation)
+
+    def _most_lost_core_s(self, situation: Situation) -> float:
+        nodes = (node for node in situation.observation.nodes if shares_cores(node, self._rules))
+        return self._rules.most_lost * DAY_S * sum(node.capacity.cores for node in nodes)
+
+    def _lost_core_s(self, active: ActiveJob, situation: Situation) -> float:
+        return lost_s(active, float(situation.snapshot.now_s)) * active.demand.cores * len(active.nodes)
+
+    # --- parts of the CPU, and time limits
+
+    def _keep(self, observation: Observation, now_s: float, *, is_lifted: bool, is_last: bool = False) -> None:
+        threads = {node.name: node.threads_per_core for node in observation.nodes if shares_cores(node, self._rules)}
+        caps = self._yields if self._rules.caps and not is_lifted else {}
+        self._parts.tell(observation.jobs, self._sharing, caps, threads, now_s)
+        orders = list(self._limit_orders(observation, now_s, is_last=is_last))[:MOST_MOVED]
+        for order, refusal in self._sent(orders):
+            if isinstance(order, GateOrder) and order.limit_s is not None:
+                self._moved_s[order.job_id] = now_s
+                told = f"job {order.job_id}: its time limit is {duration(order.limit_s)} now, as it shares cores"
+                self._log(told if not refusal else f"job {order.job_id}: its time limit stays: {refusal}")
+
+    def _limit_orders(self, observation: Observation, now_s: float, *, is_last: bool) -> Iterator[GateOrder]:
+        running = {job.id for job in observation.jobs if job.state is JobState.RUNNING and job.id in self._sharing}
+        self._moved_s = {job_id: at_s for job_id, at_s in self._moved_s.items() if job_id in running}
+        for job in observation.jobs:
+            own_s = own_limit_s(job) if job.id in running and not job.is_completing else None
+            if own_s is None or not job.walltime_s:
+                continue
+            limited = LimitedJob(own_s, job.walltime_s, self._moved_s.get(job.id), _until_reserved_s(job, observation))
+            progress, part = self._book.of(job), self._yields[job.id]
+            wanted_s = (
+                max(job.walltime_s, wanted_limit_s(limited, progress, part, self._rules.most_extension))
+                if is_last
+                else new_limit_s(limited, progress, part, now_s, self._rules.most_extension)
+            )
+            order = None if wanted_s in (None, job.walltime_s) else move_limit(job, wanted_s or 0)
+            if order is not None:
+                yield order
+
+    def _sent(self, orders: list[Order] | list[GateOrder]) -> Iterator[tuple[Order, str]]:
+        """Send them one by one; each with Slurm's refusal, empty for none."""
+        for answer in reached(self._executor.execute(orders)):
+            yield answer.order, "" if answer.refused is None else str(answer.refused)
+
+    # --- pauses
+
+    def _pauses(self, situation: Situation, plan: Plan) -> Iterator[tuple[int, RestartNote]]:
+        now_s = float(situation.snapshot.now_s)
+        seen = {job.id: job for job in situation.observed}
+        active = {job.id: job for job in situation.snapshot.active if job.may_restart}
+        wanted = [each for each in plan.actions if isinstance(each, Requeue) and each.job_id in active]
+        keys = {(each.job_id, seen[each.job_id].restarts) for each in wanted}
+        self._signalled_s = {key: at_s for key, at_s in self._signalled_s.items() if key in keys}
+        for each in wanted:
+            job = seen[each.job_id]
+            if self._is_told(job, now_s):
+                lost = Pause(now_s, job.id, self._lost_core_s(active[job.id], situation))
+                if self._requeued(lost, situation):
+                    why = f"{each.reason}; at most {duration(lost.lost_core_s)} of core time are lost"
+                    self._log(f"job {job.id}: {why}")
+                    yield job.id, RestartNote(why, Explanation(), (), is_proposal=False)
+
+    def _is_told(self, job: ObservedJob, now_s: float) -> bool:
+        """Whether its signal, if there is one, was sent long enough ago; it is sent first."""
+        if not self._rules.signal:
+            return True
+        key = (job.id, job.restarts)
+        if key not in self._signalled_s:
+            for _, refusal in self._sent([SignalOrder(job.id, self._rules.signal)]):
+                self._log(f"job {job.id}: it is to be paused in {self._rules.grace_s} s and has got its signal {refusal}".rstrip())
+            self._signalled_s[key] = now_s
+        return abs(now_s - self._signalled_s[key]) >= self._rules.grace_s
+
+    def _requeued(self, pause: Pause, situation: Situation) -> bool:
+        is_in_budget = self._book.lost_core_s + pause.lost_core_s <= self._most_lost_core_s(situation)
+        if not is_in_budget or not self._book.add(pause):
+            return False
+        for _, refusal in self._sent([RequeueOrder(pause.job_id, JobState.RUNNING)]):
+            if refusal:
+                self._book.take_back(pause)
+                self._log(f"job {pause.job_id}: it is not paused, as Slurm refused to requeue it: {refusal}")
+                return False
+        return True
+
+    # --- what is told
+
+    def _words(self, observation: Observation) -> dict[int, str]:
+        on_node: dict[str, int] = {}
+        for sharing in self._sharing.values():
+            for name in sharing.nodes:
+                on_node[name] = on_node.get(name, 0) + 1
+        return {
+            job.id: _word(job, self._sharing[job.id], on_node, self._yields[job.id], self._book.of(job).virtual_s)
+            for job in observation.jobs
+            if job.id in self._sharing
+        }
+
+
+def _word(job: ObservedJob, sharing: SharingJob, on_node: Mapping[str, int], part: float, virtual_s: float) -> str:
+    """How the job goes on: `shares f1 with 3 others: 0.6 of its cores; 41 min of 60 min used`."""
+    name = max(sharing.nodes, key=lambda each: on_node[each])
+    others = on_node[name] - 1
+    beside = f"shares {name} with {others} {'other' if others == 1 else 'others'}" if others else f"alone on {name}"
+    own_s = own_limit_s(job)
+    used = "" if not own_s else f"; {duration(virtual_s)} of {duration(own_s)} used"
+    return f"{beside}: {part:.2g} of its cores{used}"
+
+
+def _until_reserved_s(job: ObservedJob, observation: Observation) -> float:
+    """How long the job may have run when a reservation of one of its nodes begins that lies ahead."""
+    starts = (
+        each.start_s - job.start_s
+        for each in observation.reservations
+        if each.start_s > job.start_s and not each.nodes.isdisjoint(job.allocated)
+    )
+    return float(min(starts, default=float("inf")))
