@@ -280,6 +280,20 @@ local function partitions_of(job, tbl)
   return names
 end
 
+-- Whether jobs share cores in one of several partitions of the job.
+local function shares_in_part(names, tbl)
+  if #names > 1 then
+    for _, sharing in ipairs(tbl.sharing or {}) do
+      for _, name in ipairs(names) do
+        if name == sharing then
+          return true
+        end
+      end
+    end
+  end
+  return false
+end
+
 -- The AdminComment with our record in it, and in enforce the job's gate.
 local function managed(job, tbl, now_s, told)
   if tbl.mode ~= "enforce" then
@@ -309,6 +323,7 @@ function M.judge(job, tbl, now_s, heartbeat_s, killed)
     return { pass = "long comment" }
   end
   local reason = told.off and "off" or unplaced(job)
+    or (shares_in_part(names, tbl) and "partitions that share cores and others")
     or (leaves_memory_open(job, tbl, names) and "whole memory of unlike nodes")
   if reason then
     return { pass = reason }

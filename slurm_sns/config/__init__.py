@@ -59,6 +59,7 @@ class Config(SnsYaml):
             heartbeat_path=str(self.paths.heartbeat),
             heartbeat_timeout_s=self.scheduler.heartbeat_timeout_s,
             kill_switch_path=str(self.paths.kill_switch),
+            sharing=self.sharing.partitions,
             tells_users=self.submit.tells_users,
             generated_from=generated_from,
         )

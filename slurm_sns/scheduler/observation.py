@@ -315,7 +315,8 @@ class ObservedPartition:
     """A Slurm partition and the limits that it sets for a job (None: no limit). `tier` is its PriorityTier.
 
     `preempt_mode` is what happens to the partition's jobs when they are preempted, in Slurm's words (`OFF`, `REQUEUE`).
-    It is the cluster's PreemptMode if the partition sets none.
+    It is the cluster's PreemptMode if the partition sets none. `forces_sharing`: its jobs share cores, whatever they
+    ask for (OverSubscribe=FORCE).
     """
 
     name: str
@@ -326,6 +327,7 @@ class ObservedPartition:
     walltime_s: int | None = None
     preempt_mode: str = ""
     access: PartitionAccess = FOR_ALL
+    forces_sharing: bool = False
 
     @property
     def starts_jobs(self) -> bool:

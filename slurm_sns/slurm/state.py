@@ -13,6 +13,7 @@ from slurm_sns.scheduler.observation import (
     EMPTY_QUEUE,
     DatabaseQueue,
     JobState,
+    Names,
     Observation,
     ObservedJob,
     PreemptionRules,
@@ -70,24 +71,31 @@ class Records(NamedTuple):
 
 
 class TranslatedJobs:
-    """Translates jobs, those that wait or have ended only when their records change.
+    """Translates jobs, those that wait or have ended only when their records or the partitions with FORCE change.
 
     That needs records with their bytes (libslurm.RawRecord). The run time of a job that runs changes without these.
     """
 
     def __init__(self) -> None:
         self._known: dict[bytes, ObservedJob] = {}
+        self._forced: Names = frozenset()
 
     def of(
-        self, records: Iterable[Any], user_name: Callable[[int], str], *, shows_estimates: bool
+        self,
+        records: Iterable[Any],
+        user_name: Callable[[int], str],
+        *,
+        shows_estimates: bool,
+        forced: Names = frozenset(),
     ) -> tuple[ObservedJob, ...]:
-        """The job of each record."""
-        before, self._known, jobs = self._known, {}, []
+        """The job of each record; the arguments are those of `translate.job`."""
+        before, self._known, jobs = self._known if forced == self._forced else {}, {}, []
+        self._forced = forced
         for record in records:
             raw = getattr(record, "raw", None)
             job = before.get(raw) if raw is not None else None
             if job is None:
-                job = translate.job(record, user_name, shows_estimates=shows_estimates)
+                job = translate.job(record, user_name, shows_estimates=shows_estimates, forced=forced)
             if raw is not None and job.state in (JobState.PENDING, JobState.ENDED):
                 self._known[raw] = job
             jobs.append(job)
@@ -103,11 +111,14 @@ def observation(
     """
     configured = read.configured
     translated = jobs or TranslatedJobs()
+    partitions = tuple(filter(None, (translate.partition(record) for record in read.partitions)))
+    forced = frozenset(each.name for each in partitions if each.forces_sharing)
+    estimates = shows_estimates(configured.version)
     return Observation(
-        jobs=translated.of(read.jobs, read.user_name, shows_estimates=shows_estimates(configured.version)),
+        jobs=translated.of(read.jobs, read.user_name, shows_estimates=estimates, forced=forced),
         nodes=tuple(translate.node(record) for record in read.nodes),
         reservations=tuple(translate.reservation(record) for record in read.reservations),
-        partitions=tuple(filter(None, (translate.partition(record) for record in read.partitions))),
+        partitions=partitions,
         qos_priorities=numbers.qos_priorities,
         qos_freedoms=numbers.qos_freedoms,
         shares=numbers.shares,

@@ -19,6 +19,7 @@ from slurm_sns.scheduler.observation import (
     ALL,
     UNREADABLE,
     JobState,
+    Names,
     ObservedJob,
     ObservedNode,
     ObservedPartition,
@@ -115,20 +116,29 @@ class _Tolerant:
 _GRES_FIELDS = frozenset({"gres_per_node"})
 
 
-def job(record: Any, user_name: Callable[[int], str] = str, *, shows_estimates: bool = False) -> ObservedJob:
+def job(
+    record: Any,
+    user_name: Callable[[int], str] = str,
+    *,
+    shows_estimates: bool = False,
+    forced: Names = frozenset(),
+) -> ObservedJob:
     """Translate one pyslurm.Job, whatever its owner wrote into it. `user_name` turns a user id into a name.
 
     `shows_estimates`: this Slurm shows its own estimate of the nodes as if the owner had asked for them (before 26.05).
+    `forced` are the partitions with OverSubscribe=FORCE, in which every job shows what --oversubscribe shows elsewhere.
     """
     try:
-        return _job(record, user_name, shows_estimates)
+        return _job(record, user_name, shows_estimates, forced)
     except Exception:  # noqa: BLE001 - one bad record costs that record only; it is read again, field by field
-        return _tolerantly(_Tolerant(record), user_name, shows_estimates)
+        return _tolerantly(_Tolerant(record), user_name, shows_estimates, forced)
 
 
-def _tolerantly(record: _Tolerant, user_name: Callable[[int], str], shows_estimates: bool) -> ObservedJob:
+def _tolerantly(
+    record: _Tolerant, user_name: Callable[[int], str], shows_estimates: bool, forced: Names
+) -> ObservedJob:
     try:
-        seen = _job(record, user_name, shows_estimates)
+        seen = _job(record, user_name, shows_estimates, forced)
     except Exception as problem:  # noqa: BLE001 - as above
         return replace(_bare(record), unreadable=record.unreadable or _in_short(problem))
     if not record.problems:
@@ -174,7 +184,7 @@ def _or(read: Callable[[Any], Any], record: Any, default: Any) -> Any:
         return default
 
 
-def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) -> ObservedJob:
+def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool, forced: Names) -> ObservedJob:
     array_id, array_task, array_tasks = _array(record)
     state = _job_state(record.state)
     admin_comment = record.admin_comment or ""
@@ -187,7 +197,10 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
     # A job of ours may have its ways and its bandwidth from a placement.
     asks_for_gres = has_other_gres or (not is_ours and bool(all_gres))
     constraint = ",".join(record.constraints or ())  # pyslurm cuts it at commas, which Slurm turns into `&`
+    partitions = tuple((record.partition or "").split(","))
     asks_for = _asks_for(record, constraint, asks_for_gres=asks_for_gres, is_ours=is_ours)
+    if record.resource_sharing == "YES" and not forced.isdisjoint(partitions):
+        asks_for = tuple(word for word in asks_for if word != OVERSUBSCRIBES)
     tasks = _u32(record.ntasks) or 1
     nodes_min, nodes_max = _u32(record.num_nodes), _u32(record.max_nodes)
     is_estimate = shows_estimates and note is not None and not note.hints.fixed
@@ -196,7 +209,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool) ->
         user_id=record.user_id,
         user=user_name(record.user_id),
         name=record.name or "",
-        partitions=tuple((record.partition or "").split(",")),
+        partitions=partitions,
         qos=record.qos or "",
         comment=record.comment or "",
         pinned_to=required,
@@ -386,6 +399,7 @@ def partition(record: Any) -> ObservedPartition | None:
             walltime_s=record.max_time * 60 if isinstance(record.max_time, int) else None,
             preempt_mode=record.preempt_mode or "",
             access=PartitionAccess(*(frozenset(names or ALL) for names in _access(record))),
+            forces_sharing=(record.oversubscribe or "").startswith("FORCE"),
         )
     except Exception:  # noqa: BLE001 - one bad record costs that record only: its limits are Slurm's to know
         return None
@@ -467,6 +481,8 @@ _DEMANDS = {
     "temporary_disk_per_node": "temporary disk",
     "deadline": "deadline",
 }
+#: The word of submit.submission for a job that says with whom it shares its nodes.
+OVERSUBSCRIBES = "exclusive or oversubscribe"
 _demands_of = attrgetter(*_DEMANDS)
 
 
@@ -485,7 +501,7 @@ def _asks_for(record: Any, constraint: str, *, asks_for_gres: bool, is_ours: boo
         asks.pop("deadline", None)
     asks |= {
         "constraint": not _is_constraint(constraint),
-        "exclusive or oversubscribe": record.resource_sharing not in ("OK", "NO"),
+        OVERSUBSCRIBES: record.resource_sharing not in ("OK", "NO"),
         "gres": asks_for_gres,
         "minimum CPUs": wants_more_cpus,
         "overcommit": overcommits,

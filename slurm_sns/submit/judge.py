@@ -8,7 +8,8 @@ The module promises this order of checks:
    hint is a mistake of its writer either way.
 3. A job that asks to be left alone, or uses something that we do not place, passes untouched. So does a job that gets
    the whole memory of each of its nodes where the nodes differ in memory: how much it gets depends on the nodes that
-   Slurm chooses. So does a job in whose AdminComment a record stands already.
+   Slurm chooses. So does a job in whose AdminComment a record stands already, and a job that names a partition whose
+   jobs share cores beside another one: they are planned apart.
 4. In enforce, a job that its partitions could never hold is refused. In advise Slurm decides about it.
 5. All other jobs get our record in their AdminComment, beside the text that an administrator or the site's own script
    has set there. In enforce the job is gated: its begin time is `first_lease_s` from now, or its owner's own begin time
@@ -21,7 +22,7 @@ list of partitions (`MOST_PARTITION_BYTES`), the comment (`MOST_COMMENT_BYTES`) 
 has no limit, because only administrators and the site's own script write it at submission.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from slurm_sns.errors import BadInput
@@ -35,6 +36,8 @@ from slurm_sns.submit.table import FilterTable, NodeShape
 MOST_PARTITION_BYTES = 1024
 MOST_COMMENT_BYTES = 1024
 
+#: Why a job is Slurm's that names a partition whose jobs share cores, and others.
+SHARED_AND_OTHERS = "partitions that share cores and others"
 #: Why a job is Slurm's that was submitted in the mode advise.
 ADVISE = "advise"
 
@@ -81,6 +84,12 @@ def judge(job: Submission, table: FilterTable, now_s: int, heartbeat_s: int | No
     return _managed(job, told, table, now_s, {name: table.partitions[name] for name in names})
 
 
+def shares_in_part(partitions: Iterable[str], sharing: Iterable[str]) -> bool:
+    """Whether jobs share cores in one of several partitions of a job. In each of them it would be planned by itself."""
+    names = set(partitions)
+    return len(names) > 1 and not names.isdisjoint(sharing)
+
+
 def _partitions(job: Submission, table: FilterTable) -> list[str]:
     """The partitions of the job; none when we do not manage all of them."""
     if len(as_bytes(job.partition)) > MOST_PARTITION_BYTES:
@@ -94,6 +103,8 @@ def _managed(
 ) -> Verdict:
     """The verdict on a job of managed partitions whose hints are in order."""
     reason = "off" if told.off else unplaced(job)
+    if reason is None and shares_in_part(shapes, table.sharing):
+        reason = SHARED_AND_OTHERS
     if reason is None and capacity.leaves_memory_open(job, shapes, table.default_memory_per_cpu_mb):
         reason = "whole memory of unlike nodes"
     if reason is not None:

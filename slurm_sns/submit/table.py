@@ -49,6 +49,7 @@ class FilterTable:
         heartbeat_path: the file in which the scheduler writes Unix seconds.
         heartbeat_timeout_s: a heartbeat older than this is stale.
         kill_switch_path: while this file exists every job passes through.
+        sharing: those of the managed partitions whose jobs share cores.
         tells_users: whether the owner of a job that was gated is told so.
         generated_from: the configuration's name, for people who read the file.
     """
@@ -61,6 +62,7 @@ class FilterTable:
     heartbeat_path: str
     heartbeat_timeout_s: int
     kill_switch_path: str
+    sharing: tuple[str, ...] = ()
     tells_users: bool = False
     generated_from: str = "sns.yaml"
 
@@ -85,7 +87,7 @@ def lua_text(table: FilterTable) -> str:
         raise BadInput(f"mode {table.mode!r}: valid are {', '.join(MODES)}")
     in_order = {name: tuple(sorted(shapes, reverse=True)) for name, shapes in table.partitions.items()}
     fields: dict[str, Value] = {
-        **asdict(replace(table, partitions=in_order)),
+        **asdict(replace(table, partitions=in_order, sharing=tuple(sorted(table.sharing)))),
         "first_lease_s": table.first_lease_s,
         "messages": dict(MESSAGES),
         "version": VERSION,

@@ -17,6 +17,7 @@ from slurm_sns.scheduler.snapshot.backlog_claims import NO_BACKLOG
 from slurm_sns.scheduler.snapshot.geometry import geometry as geometry_on_kinds
 from slurm_sns.scheduler.snapshot.node_sets import kinds_of
 from slurm_sns.scheduler.snapshot.situation import Carried, Situation, read_situation
+from slurm_sns.sharing.rules import SharingRules
 from slurm_sns.submit import record as records
 from slurm_sns.submit.record import Record
 
@@ -25,6 +26,8 @@ SUBMIT = 99_000
 GATE = int(NOW) + 7000
 ALICE, BOB = 2001, 2002
 ENFORCE = replace(SETTINGS, partitions=frozenset({"main", "small", "urgent"}))
+#: The rules where the jobs of partition small share cores.
+SHARING = SharingRules(frozenset({"small"}), 2, False, False, 600, 5, "USR1", 60, 0.1, 4.0)
 #: The fields of a job that is not ours.
 FOREIGN: dict[str, Any] = {"admin_comment": "", "begin_s": 0}
 #: Those of a job that the filter has marked in the mode advise, and of one that we have left to Slurm.

@@ -103,6 +103,7 @@ PARTITION = {
     "max_nodes": "UNLIMITED",
     "max_time": "UNLIMITED",
     "preempt_mode": "OFF",
+    "oversubscribe": "NO",
     "allowed_groups": ["ALL"],
     "allowed_accounts": ["ALL"],
     "denied_accounts": ["ALL"],

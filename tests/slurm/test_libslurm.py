@@ -148,9 +148,9 @@ def test_a_job_is_translated_again_only_when_its_record_changes(mocker) -> None:
     spy = mocker.spy(translate, "job")
     jobs = TranslatedJobs()
 
-    def read(*records: bytes) -> list[int]:
+    def read(*records: bytes, forced: frozenset[str] = frozenset()) -> list[int]:
         shown = [record(each) for each in records]
-        return [seen.priority for seen in jobs.of(shown, str, shows_estimates=False)]
+        return [seen.priority for seen in jobs.of(shown, str, shows_estimates=False, forced=forced)]
 
     running = raw(id=8, base_state=1, state="RUNNING", start_time=1000)
     assert read(raw(), running) == [1000, 1000]
@@ -159,6 +159,8 @@ def test_a_job_is_translated_again_only_when_its_record_changes(mocker) -> None:
     assert read(raw(priority=5)) == [5]
     assert read(raw()) == [1000]
     assert spy.call_count == 5, "what was not there the last time is forgotten"
+    assert read(raw(), forced=frozenset({"main"})) == read(raw(), forced=frozenset({"main"})) == [1000]
+    assert spy.call_count == 6, "what a partition forces shows in its jobs"
 
 
 def test_a_change_sends_what_is_given_and_a_zero_as_text_only_as_a_number(library) -> None:

@@ -467,6 +467,31 @@ def test_a_job_that_uses_what_we_do_not_place_is_not_plain(uses) -> None:
     assert not translate.job(recorded.job(**uses)).is_plain
 
 
+@pytest.mark.parametrize(
+    ("shown", "partition", "is_plain"),
+    [
+        ("YES", "shared", True),  # what a partition with OverSubscribe=FORCE shows of every job
+        ("YES", "main,shared", True),
+        ("YES", "main", False),
+        ("USER", "shared", False),
+        ("MCS", "shared", False),
+        ("NO", "shared", True),
+    ],
+)
+def test_what_the_partition_forces_is_no_wish_of_the_jobs_owner(shown: str, partition: str, is_plain: bool) -> None:
+    record = recorded.job(resource_sharing=shown, partition=partition)
+    assert translate.job(record, forced=frozenset({"shared"})).is_plain is is_plain
+    unreadable = Raising(record, gres_per_node=ValueError("invalid literal for int(): '0k'"))
+    assert translate.job(unreadable, forced=frozenset({"shared"})).asks_for == (
+        ("gres",) if is_plain else ("exclusive or oversubscribe", "gres")
+    )
+
+
+@pytest.mark.parametrize(("shown", "forces"), [("FORCE:2", True), ("YES:4", False), ("NO", False), (None, False)])
+def test_which_partitions_force_their_jobs_to_share(shown: str | None, forces: bool) -> None:
+    assert translate.partition(recorded.partition(oversubscribe=shown)).forces_sharing is forces
+
+
 def test_the_cpus_that_the_tasks_of_a_node_need_are_no_minimum_of_the_owners() -> None:
     assert translate.job(recorded.job(cpus_per_task=2, ntasks_per_node=2, min_cpus_per_node=4)).is_plain
 

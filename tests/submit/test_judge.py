@@ -215,6 +215,18 @@ def test_a_job_that_gets_the_whole_memory_of_unlike_nodes_is_slurms(asked, defau
         assert isinstance(verdict(replace(job, partition=partition), **changes), Manage)
 
 
+@pytest.mark.parametrize("mode", ["advise", "enforce"])
+@pytest.mark.parametrize(
+    ("partition", "passes"),
+    [("main", False), ("small", False), ("", False), ("small,small", False), ("main,small", True)],
+)
+def test_a_job_that_names_a_partition_whose_jobs_share_cores_names_no_other(partition, passes, mode):
+    job = replace(JOB, partition=partition, num_tasks=1, min_cpus=1)
+    said = verdict(job, sharing=("small",), mode=mode)
+    assert (said == PassThrough("partitions that share cores and others")) is passes
+    assert isinstance(verdict(job, mode=mode), Manage)
+
+
 def test_unlike_nodes_of_one_partition_count_and_nodes_that_differ_in_cores_alone_do_not():
     mixed = {"main": (NodeShape(28, 28, 128000, 4), NodeShape(28, 28, 256000, 1))}
     alike = {"main": (NodeShape(28, 28, 128000, 4), NodeShape(14, 28, 128000, 1))}

@@ -54,6 +54,7 @@ TABLES = (
     replace(TABLE, mode="advise", default_memory_per_cpu_mb=0),
     replace(TABLE, mode="observe"),
     replace(TABLE, default_partition="", heuristics=()),
+    replace(TABLE, sharing=("small", "twins")),
 )
 
 
@@ -214,6 +215,8 @@ PARTITIONS = (
     ",",
     "big",
     "big,small",
+    "small,small",
+    "small,twins",
     "small,big,small",
     "big,other",
     ",,big,",
@@ -228,7 +231,8 @@ PARTITIONS = (
 @pytest.mark.parametrize("partition", [*PARTITIONS, *HOSTILE], ids=ascii)
 def test_partitions(lua_judge, partition):
     for table in TABLES:
-        assert_same(lua_judge, Submission(partition=partition, cpus_per_task=100), table)
+        for cpus in (1, 100):
+            assert_same(lua_judge, Submission(partition=partition, cpus_per_task=cpus), table)
 
 
 _any_bytes = st.binary(max_size=80).map(lambda data: data.replace(b"\0", b"").decode("utf-8", "surrogateescape"))

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from slurm_sns.scheduler.observation import SLURMS_HOLD, JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import names_no_memory
+from slurm_sns.scheduler.snapshot.plannable import SHARES_IN_PART
+from slurm_sns.submit.judge import shares_in_part
 
 #: What the job asks for that we do not place, as a clause after the word "it". The keys are the names in
 #: `submission.UNPLACED` and in `ObservedJob.asks_for`.
@@ -95,6 +97,8 @@ def _unmanaged(job: ObservedJob, settings: Settings) -> Iterator[str]:
         yield f"partition {others[0]} is not managed"
     elif others:
         yield f"partitions {', '.join(others)} are not managed"
+    if not others and settings.sharing is not None and shares_in_part(job.partitions, settings.sharing.partitions):
+        yield SHARES_IN_PART
 
 
 def _asked(job: ObservedJob) -> Iterator[str]:

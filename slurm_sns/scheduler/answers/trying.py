@@ -20,9 +20,10 @@ from slurm_sns.scheduler.answers.start_now import starting_changes
 from slurm_sns.scheduler.answers.view import View
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.snapshot.plannable import SHARES_IN_PART
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.submit import capacity
-from slurm_sns.submit.judge import Manage, PassThrough, Refuse, Verdict, judge
+from slurm_sns.submit.judge import SHARED_AND_OTHERS, Manage, PassThrough, Refuse, Verdict, judge
 from slurm_sns.submit.submission import MOST_SCRIPT_BYTES, Submission
 from slurm_sns.submit.table import FilterTable
 
@@ -52,6 +53,7 @@ _WHY = {
     "off": "its comment is sns:off",
     "long comment": "its comment is longer than the submit filter reads",
     "whole memory of unlike nodes": WHOLE_MEMORY,
+    SHARED_AND_OTHERS: SHARES_IN_PART,
 }
 
 

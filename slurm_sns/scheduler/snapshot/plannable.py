@@ -22,12 +22,16 @@ from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedPartition, PreemptionRules
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.eligibility import Eligibility
+from slurm_sns.submit.judge import shares_in_part
 
 PARTITION_PRIO, QOS = "preempt/partition_prio", "preempt/qos"
 #: Words of PreemptMode by which nothing is preempted: with GANG alone jobs are time-sliced.
 _HARMLESS_MODES = frozenset({"OFF", "GANG"})
 #: Slurm's word for "also jobs of the same QOS".
 _WITHIN = "WITHIN"
+
+#: Why a job is Slurm's that names a partition whose jobs share cores, and others.
+SHARES_IN_PART = "it names a partition whose jobs share cores, and another one; valid is one of them alone"
 
 
 class Preemptors:
@@ -226,5 +230,7 @@ def _check(job: ObservedJob, preemptors: Preemptors, settings: Settings) -> None
     unmanaged = sorted(set(job.partitions) - settings.partitions)
     if unmanaged:
         raise Infeasible(f"partition {','.join(unmanaged)} is not managed")
+    if settings.sharing is not None and shares_in_part(job.partitions, settings.sharing.partitions):
+        raise Infeasible(SHARES_IN_PART)
     if why := preemptors.reason(job):
         raise Infeasible(f"it may preempt jobs: {why}")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from live import ENFORCE, FOREIGN, HELD, SLURMS, comment, job, running
+from live import ENFORCE, FOREIGN, HELD, SHARING, SLURMS, comment, job, running
 
 from slurm_sns.scheduler.answers.pass_through import ASKS, FREED, NOT_SHOWN, WHOLE_MEMORY, reason
 from slurm_sns.scheduler.observation import JobState
@@ -39,6 +39,13 @@ def plain(**fields):
 )
 def test_what_the_record_shows_is_the_reason(fields, why: str) -> None:
     assert reason(plain(**fields), ENFORCE) == why
+
+
+def test_partitions_that_share_cores_and_others_are_named_only_where_the_job_names_both() -> None:
+    sharing = replace(ENFORCE, sharing=SHARING)
+    why = "it names a partition whose jobs share cores, and another one; valid is one of them alone"
+    assert reason(plain(partitions=("small", "main")), sharing) == why
+    assert reason(plain(partitions=("small",), is_batch=False), sharing) == "it is not a batch job (srun or salloc)"
 
 
 def test_everything_that_the_record_shows_is_named_once() -> None:

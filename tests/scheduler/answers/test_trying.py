@@ -97,6 +97,13 @@ def test_it_is_judged_as_at_submission(words: str, judgement: str, why: str) -> 
     assert said["when"] == ("never" if judgement == "refused" else "slurm decides")
 
 
+def test_of_a_partition_that_shares_cores_and_another_one_it_is_told() -> None:
+    table = replace(TABLE, partitions={**TABLE.partitions, "small": TABLE.partitions["main"]}, sharing=("small",))
+    said = tried("-n1 -p main,small", rules=replace(RULES, table=table))
+    assert (said["judgement"], said["when"]) == ("passes through", "slurm decides")
+    assert said["why"].startswith("it names a partition whose jobs share cores, and another one")
+
+
 def test_while_slurm_sns_is_off_slurm_decides() -> None:
     assert tried("-n1", disabled=True)["why"] == "slurm_sns is switched off (sns disable)"
 

@@ -10,6 +10,7 @@ from live import (
     FOREIGN,
     HELD,
     NOW,
+    SHARING,
     SUBMIT,
     comment,
     free,
@@ -309,6 +310,13 @@ def test_a_gated_job_that_cannot_be_managed_after_all_is_given_to_slurm_with_the
     seen = situation(look(never))
     assert (planned(seen), seen.blocked) == ([], {1: why})
     assert [(order.kind, told) for order, told in seen.follow_ups] == [("free", f"left to Slurm: {why}")]
+
+
+@pytest.mark.parametrize(("partitions", "is_freed"), [(("main", "small"), True), (("main", "urgent"), False)])
+def test_a_job_whose_owner_adds_a_partition_to_one_that_shares_cores_is_slurms(partitions, is_freed: bool) -> None:
+    seen = situation(look(job(1, partitions=partitions)), settings=replace(ENFORCE, sharing=SHARING))
+    assert [order.kind for order, _ in seen.follow_ups] == (["free"] if is_freed else [])
+    assert (seen.blocked.get(1, "").startswith("it names a partition whose jobs share cores")) is is_freed
 
 
 def test_a_placed_job_takes_no_more_than_its_nodes_have_whatever_its_owner_wrote_since() -> None:
