@@ -18,6 +18,8 @@ from slurm_sns.config import grammar, problems, yaml_text
 from slurm_sns.config.settings import NodeEntry, SnsYaml, parameters_from
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.base import Policy
+from slurm_sns.policies.by_partition import ByPartition
+from slurm_sns.policies.dfrs.shares import Shares
 from slurm_sns.policies.registry import specification
 from slurm_sns.submit.table import FilterTable, NodeShape, first_lease_s
 
@@ -44,9 +46,14 @@ class Config(SnsYaml):
         return parameters_from(kind, self)
 
     def the_policy(self) -> Policy:
-        """The configured policy."""
+        """The configured policy; where some partitions share cores, with the one that plans these."""
         chosen = specification(self.policy)
-        return chosen.policy(*map(self.parameters, chosen.parameters))
+        policy = chosen.policy(*map(self.parameters, chosen.parameters))
+        sharing = self.sharing
+        if not sharing.partitions:
+            return policy
+        shares = Shares(sharing.most_to_a_core, pauses=sharing.pause == "restartable")
+        return ByPartition(policy, shares, frozenset(sharing.partitions))
 
     def filter_table(self, generated_from: str = "sns.yaml") -> FilterTable:
         """The table by which the submit filter decides."""

@@ -30,7 +30,8 @@ from slurm_sns.scheduler.observation import ObservedNode
 from slurm_sns.scheduler.ports import Agents, Ports
 from slurm_sns.scheduler.restarts.restarter import Restarter
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.spreading import SpreadRules
+from slurm_sns.scheduler.sharing.sharer import Sharer
+from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 from slurm_sns.scheduler.start_estimates.board import EstimateBoard
 from slurm_sns.sharing.rules import SharingRules
 from slurm_sns.slurm.accounting import AccountingDatabase
@@ -271,10 +272,25 @@ def metrics(
     return MetricsAnswers(recent, counters, told, troubles, clock.now, policy=config.policy, interval_s=interval_s)
 
 
+def spread_rules(config: Config, policy: Policy, known: KnownAlternatives | None = None) -> SpreadRules:
+    """How jobs are spread; without the programs, which come from the store in every cycle."""
+    never_in = settings(config).sharing_partitions
+    return SpreadRules(policy.alternatives, config.spread_n_share.program, known=known, never_in=never_in)
+
+
+def sharer(config: Config, ports: Ports) -> Sharer | None:
+    """What cares for jobs that share cores; None where none do, or where nothing is placed.
+
+    Raises:
+        Unreachable: the store cannot be read.
+    """
+    rules = sharing_rules(config.sharing)
+    return None if rules is None or config.mode != "enforce" else Sharer(rules, ports)
+
+
 def submission_rules(config: Config, policy: Policy) -> SubmissionRules:
     """How a job that is only tried is judged and spread."""
-    spreading = SpreadRules(policy.alternatives, config.spread_n_share.program)
-    return SubmissionRules(config.filter_table(), spreading, user_name)
+    return SubmissionRules(config.filter_table(), spread_rules(config, policy), user_name)
 
 
 def warm_up(policy: Policy, *, estimates: bool = True) -> float:

@@ -14,7 +14,15 @@ from slurm_sns.log import Outage
 from slurm_sns.model import ActiveJob, Plan, Requeue
 from slurm_sns.policies.base import Explanation
 from slurm_sns.policies.dfrs.shares import lost_s
-from slurm_sns.scheduler.gate.orders import GateOrder, Order, RequeueOrder, SignalOrder, move_limit, own_limit_s, reached
+from slurm_sns.scheduler.gate.orders import (
+    GateOrder,
+    Order,
+    RequeueOrder,
+    SignalOrder,
+    move_limit,
+    own_limit_s,
+    reached,
+)
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.ports import Ports, RestartNote
 from slurm_sns.scheduler.sharing.book import DAY_S, Book, Pause
@@ -224,8 +232,9 @@ class Sharer:
             return True
         key = (job.id, job.restarts)
         if key not in self._signalled_s:
+            told = f"job {job.id}: it is to be paused in {self._rules.grace_s} s, and gets {self._rules.signal} first"
             for _, refusal in self._sent([SignalOrder(job.id, self._rules.signal)]):
-                self._log(f"job {job.id}: it is to be paused in {self._rules.grace_s} s and has got its signal {refusal}".rstrip())
+                self._log(f"{told}: {refusal}" if refusal else told)
             self._signalled_s[key] = now_s
         return abs(now_s - self._signalled_s[key]) >= self._rules.grace_s
 
