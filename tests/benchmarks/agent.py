@@ -106,6 +106,7 @@ class Controller:
     """A channel that forgets what it is told."""
 
     is_connected = True
+    silent_s = 0.0
 
     def tell(self, state: NodeState) -> None:
         pass
