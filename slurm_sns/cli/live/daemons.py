@@ -135,6 +135,7 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
         clock=stop,
         log=process.log.info,
         timeout_s=settings.scheduler.heartbeat_timeout_s,
+        sharing=settings.sharing_rules,
     )
     process.log.info("watchdog: a heartbeat older than %s s is stale", settings.scheduler.heartbeat_timeout_s)
     notify(READY="1")

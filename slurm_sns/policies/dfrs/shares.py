@@ -56,7 +56,7 @@ class Shares:
         for job in _in_turn(snapshot):
             nodes = room.place(job)
             if nodes:
-                actions.append(Start(job.id, nodes, job.alternatives[0], room.words(nodes), room.part(nodes)))
+                actions.append(Start(job.id, nodes, job.alternatives[0], room.words(nodes)))
                 continue
             victims = room.make_room(job, snapshot, but=paused) if self._pauses and not job.virtual_s else None
             if victims is None:
@@ -235,11 +235,6 @@ class _Room:
         """Let nobody else start on the nodes that this job may use."""
         for node in self._allowed(job):
             node.is_closed = True
-
-    def part(self, nodes: Sequence[str]) -> float:
-        """The yield of a job on these nodes."""
-        needs = ((node.cores, node.now.needed) for node in self._of(nodes))
-        return min(min(1.0, cores / needed) if needed else 1.0 for cores, needed in needs)
 
     def words(self, nodes: Sequence[str]) -> str:
         """Why these nodes: how many jobs share them."""

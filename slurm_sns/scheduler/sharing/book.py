@@ -30,11 +30,16 @@ class Pause(NamedTuple):
 
 
 class JobProgress(NamedTuple):
-    """The progress of a job; `submit_s` tells jobs apart that had the same id."""
+    """The progress of a job. Slurm's submit time tells jobs apart that had the same id; a requeue sets it anew."""
 
     job_id: int
+    first_submit_s: int
     submit_s: int
     progress: Progress
+
+    def is_of(self, job: ObservedJob) -> bool:
+        """Whether it is this job's."""
+        return self.submit_s == job.submit_s or job.restarts > self.progress.restarts
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +73,17 @@ class Book:
 
     def of(self, job: ObservedJob) -> Progress:
         """The progress of this job."""
+        return self._known(job).progress
+
+    def submit_s(self, job: ObservedJob) -> int:
+        """When the job was submitted first."""
+        return self._known(job).first_submit_s
+
+    def _known(self, job: ObservedJob) -> JobProgress:
         known = self._jobs.get(job.id)
-        return known.progress if known is not None and known.submit_s == job.submit_s else Progress(job.restarts)
+        if known is not None and known.is_of(job):
+            return known
+        return JobProgress(job.id, job.submit_s, job.submit_s, Progress(job.restarts))
 
     def go_on(self, jobs: Iterable[ObservedJob], parts: Mapping[int, float], now_s: float) -> None:
         """The jobs have run since the last look with these yields, by job id; what has ended is forgotten."""
@@ -77,11 +91,12 @@ class Book:
         for job in jobs:
             if job.state is JobState.ENDED:
                 continue
+            known = self._known(job)
             if job.id in parts:
-                progress = self.of(job).after(job.restarts, float(job.ran_s), parts[job.id])
-                after[job.id] = JobProgress(job.id, job.submit_s, progress)
-            elif job.id in self._jobs and self._jobs[job.id].submit_s == job.submit_s:
-                after[job.id] = self._jobs[job.id]
+                progress = known.progress.after(job.restarts, float(job.ran_s), parts[job.id])
+                after[job.id] = known._replace(submit_s=job.submit_s, progress=progress)
+            elif job.id in self._jobs:
+                after[job.id] = known
         # A pause that lies ahead was noted before the clock was set back: it counts.
         pauses = tuple(each for each in self.pauses if each.at_s > now_s - DAY_S)
         is_changed = after != self._jobs or pauses != self.pauses
