@@ -82,8 +82,7 @@ class Sharer:
             cores = {node.name: node.capacity.cores for node in observation.nodes}
             self._yields = yields(cores, self._sharing.values())
             # The time since the last look has passed with the yields of then.
-            parts = {job_id: before.get(job_id, part) for job_id, part in self._yields.items()}
-            self._book.go_on(observation.jobs, parts, now_s)
+            self._book.go_on(observation.jobs, self._sharing, {**self._yields, **before}, now_s)
             self.view = SharingView(self._words(observation), self._book.pauses)
             return self._told(situation)
         except Exception as problem:  # noqa: BLE001 - a defect here must not keep jobs from being placed

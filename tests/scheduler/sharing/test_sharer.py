@@ -8,7 +8,9 @@ from live import ENFORCE, FOREIGN, SHARING, job
 
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.gate.orders import OrderKind
+from slurm_sns.scheduler.history import recall
 from slurm_sns.scheduler.observation import JobState, ObservedPartition, ObservedReservation
+from slurm_sns.scheduler.sharing.book import FORM
 from slurm_sns.scheduler.watchdog import Watchdog
 from slurm_sns.sharing.rules import SharingRules
 
@@ -346,3 +348,20 @@ class TestWithoutAScheduler:
         sent = len(case.slurm.orders)
         dog.look()
         assert len(case.slurm.orders) == sent
+
+
+def test_what_runs_had_of_what_is_charged_is_counted_once_by_day_and_account():
+    case = Shared()
+    case.slurm.min_job_age_s = 300
+    case.submit(4, 4, run_s=100)
+    case.submit(4, 4, run_s=100, account="chemistry")
+    case.cycles()
+    for _ in range(25):
+        case.after(9)
+    found = recall(case.site.history.of_sharing, FORM, case.site.log.append)
+    of = {each.account: each for each in found.times}
+    assert {name: each.runs for name, each in of.items()} == {"physics": 2, "chemistry": 2}
+    charged_s, virtual_s = of["physics"].charged_core_s, of["physics"].virtual_core_s
+    assert 2 * 4 * 80 <= charged_s <= 2 * 4 * 110
+    assert virtual_s == pytest.approx(charged_s / 2, rel=0.02)
+    assert not found.jobs
