@@ -92,6 +92,7 @@ class Book:
         self._jobs = {each.job_id: each for each in stored.jobs}
         self.pauses = stored.pauses
         self._times = {(each.day, each.account): each for each in stored.times}
+        self._is_stored = True
 
     @property
     def trouble(self) -> str:
@@ -140,9 +141,9 @@ class Book:
                 after[job.id] = known
         # A pause that lies ahead was noted before the clock was set back: it counts.
         pauses = tuple(each for each in self.pauses if each.at_s > now_s - DAY_S)
-        is_changed = after != self._jobs or pauses != self.pauses
+        self._is_stored = self._is_stored and after == self._jobs and pauses == self.pauses
         self._jobs, self.pauses = after, pauses
-        if is_changed and self._kept.is_due(now_s):
+        if not self._is_stored and self._kept.is_due(now_s):
             self._store(now_s)
 
     def _count(self, day: int, job: JobProgress, ended: Progress) -> None:
@@ -167,7 +168,10 @@ class Book:
     def take_back(self, pause: Pause) -> None:
         """Forget a pause that Slurm has refused."""
         self.pauses = tuple(each for each in self.pauses if each != pause)
+        self._is_stored = False
 
     def _store(self, now_s: float) -> bool:
         stored = StoredSharing(tuple(self._jobs.values()), self.pauses, tuple(self._times.values()))
-        return self._kept.store(stored, now_s)
+        is_stored = self._kept.store(stored, now_s)
+        self._is_stored = self._is_stored or is_stored
+        return is_stored
