@@ -1,7 +1,9 @@
-"""CPU shares of jobs by cgroups: a quota of CPU time in each period, set, read back and lifted again.
+"""The CPU time of jobs by cgroups: weights, and a quota in each period, set, read back and lifted again.
 
-A share is a part of the job's cores on this node: 0.25 of 8 cores is the time of 2 CPUs. cgroup v2 has it in `cpu.max`,
-v1 in `cpu.cfs_quota_us` and `cpu.cfs_period_us` (Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
+A share is a part of the CPUs that the job asked for on this node: 0.25 of 8 is the time of 2 CPUs. cgroup v2 has it in
+`cpu.max`, v1 in `cpu.cfs_quota_us` and `cpu.cfs_period_us` (Documentation/admin-guide/cgroup-v2.rst,
+scheduler/sched-bwc.rst). A weight (`cpu.weight`, `cpu.shares`) counts among siblings, and only where they want more CPU
+time than there is. On v2 all jobs are siblings. On v1 those of one user are, and so are the users (`weigh_users`).
 
 Where Slurm puts a job (cgroup.conf(5), cgroup_v2.html; src/plugins/cgroup/v1/xcgroup.c, v2/cgroup_v2.c):
 
@@ -22,7 +24,8 @@ vanished is no error: the job has ended.
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import ceil
 from pathlib import Path
@@ -40,10 +43,35 @@ LEAST_QUOTA_US = 1_000
 PERIOD_US = 100_000
 LONGEST_PERIOD_US = 1_000_000
 
+
+class Weights(NamedTuple):
+    """The file of a cgroup's weight, the most that it takes, what it has at first, and what we write for a CPU."""
+
+    file: str
+    most: int
+    at_first: int
+    of_a_cpu: int
+
+    def text(self, cpus: int) -> str:
+        """The weight of so many CPUs; 0: what the cgroup had at first."""
+        return str(min(cpus * self.of_a_cpu, self.most) or self.at_first)
+
+
+#: Weights of jobs, by the version of cgroups (MAX_SHARES in kernel/sched/sched.h; CGROUP_WEIGHT_MAX in
+#: include/linux/cgroup.h): those of 1 to 1,000 CPUs, 1,024 on v1, are in proportion.
+JOB_WEIGHTS = {1: Weights("cpu.shares", 1 << 18, 1024, 256), 2: Weights("cpu.weight", 10_000, 100, 10)}
+#: On v1 that of a user's jobs together, up to 16,384 CPUs, and that of all jobs in a cgroup of our own. Outside of it
+#: are the single threads of the system, each of which weighs 1024: as much as a CPU here.
+USER_WEIGHTS = Weights("cpu.shares", 1 << 18, 1024, 16)
+NODE_WEIGHTS = Weights("cpu.shares", 1 << 18, 1024, 1024)
+
 #: A SLUID as Slurm writes it (src/common/sluid.c): s and 13 digits of Crockford's base 32.
 SLUID = re.compile(r"s[0-9A-HJKMNP-TV-Z]{13}")
 
-#: Where cgroups limit the CPU time of a job, by the version of cgroups.
+#: A job's directory on cgroup v1.
+_JOB = re.compile(r"job_(\d{1,10})")
+
+#: Where cgroups divide and limit the CPU time of jobs, by the version of cgroups.
 _LIMITED = {
     1: "a cgroup of our own in cpu; cpu and cpuacct in one hierarchy; or cgroup v2",
     2: "the controller cpu in the job's cgroup (EnableControllers=yes in cgroup.conf)",
@@ -190,37 +218,35 @@ class JobCgroup(NamedTuple):
     names: Names
 
 
-def limit_of(share: float, cores: int) -> CpuLimit:
-    """The limit for a share (above 0, at most 1) of so many cores.
+def limit_of(share: float, cpus: int) -> CpuLimit:
+    """The limit for a share (above 0, at most 1) of so many CPUs.
 
-    The period is 100 ms, and longer where the quota would be below 1 ms: 0.2 % of a core is 1 ms in 500 ms.
+    The period is 100 ms, and longer where the quota would be below 1 ms: 0.2 % of a CPU is 1 ms in 500 ms.
 
     Raises:
         CgroupError: there is no such share, or it is below the kernel's least limit, 1 ms in 1 s.
     """
-    if not 0 < share <= 1 or cores < 1:
-        raise CgroupError(
-            f"a share of {share} of {cores} cores cannot be set; valid: above 0, at most 1; 1 core or more"
-        )
-    cpus, least = share * cores, LEAST_QUOTA_US / LONGEST_PERIOD_US
-    if cpus < least:
-        raise CgroupError(
-            f"a share of {share} of {cores} cores is {cpus:g} CPUs; the kernel's least limit is {least:g}"
-        )
-    period_us = min(LONGEST_PERIOD_US, max(PERIOD_US, ceil(LEAST_QUOTA_US / cpus)))
-    return CpuLimit(max(LEAST_QUOTA_US, round(cpus * period_us)), period_us)
+    if not 0 < share <= 1 or cpus < 1:
+        raise CgroupError(f"a share of {share} of {cpus} CPUs cannot be set; valid: above 0, at most 1; 1 CPU or more")
+    most, least = share * cpus, LEAST_QUOTA_US / LONGEST_PERIOD_US
+    if most < least:
+        raise CgroupError(f"a share of {share} of {cpus} CPUs is {most:g} CPUs; the kernel's least limit is {least:g}")
+    period_us = min(LONGEST_PERIOD_US, max(PERIOD_US, ceil(LEAST_QUOTA_US / most)))
+    return CpuLimit(max(LEAST_QUOTA_US, round(most * period_us)), period_us)
 
 
 class Cgroups:
     """The cgroups below `root` (/sys/fs/cgroup) of the jobs that Slurm runs on `node`, its NodeName.
 
-    `processes` is where the processes are (/proc).
+    `processes` is where the processes are (/proc); `files` are those below the root.
     """
 
-    def __init__(self, root: Path, node: str, *, processes: Path = Path("/proc")) -> None:
+    def __init__(
+        self, root: Path, node: str, *, processes: Path = Path("/proc"), files: CgroupFiles | None = None
+    ) -> None:
         if node in ("", ".", "..") or "/" in node:
             raise CgroupError(f"{node!r} cannot be a part of a cgroup's path; valid: a name without /")
-        self._files, self._node, self._processes = CgroupFiles(root), node, processes
+        self._files, self._node, self._processes = files or CgroupFiles(root), node, processes
 
     def find(self, job_id: int) -> JobCgroup | None:
         """The cgroup of the job with this number (SLURM_JOB_ID, for a task of an array its own); None if it has none.
@@ -234,7 +260,7 @@ class Cgroups:
         return None if names is None else JobCgroup(self._version(), names)
 
     def provide(self, job_id: int) -> JobCgroup | None:
-        """The job's cgroup in which its CPU time can be limited: Slurm's, or one of our own where Slurm makes none.
+        """The job's cgroup in which its CPU time is set: Slurm's, or one of our own where Slurm makes none.
 
         Ours has the name of Slurm's, and the threads that the job has now; their children follow. Threads of a later
         step need another call. It stays until `remove`. None if Slurm has no cgroup of the job: it has ended.
@@ -242,7 +268,7 @@ class Cgroups:
         Raises:
             CgroupError: as `find`, and where the cgroup cannot be made.
         """
-        apart = self._apart() if self._version() == 1 else None
+        apart = self._apart()
         if apart is None:
             return self.find(job_id)
         slurms = self._find_v1(job_id, but=apart)
@@ -263,7 +289,7 @@ class Cgroups:
         Raises:
             CgroupError: it still has threads.
         """
-        apart = self._apart() if self._version() == 1 else None
+        apart = self._apart()
         names = None if apart is None else self._find_v1(job_id, only=apart)
         if names is None:
             return False
@@ -275,6 +301,15 @@ class Cgroups:
         except CgroupGone:
             pass  # somebody was faster
         return True
+
+    def own(self) -> frozenset[int]:
+        """The jobs for which `provide` has made a cgroup that is still there.
+
+        Raises:
+            CgroupError: the root cannot be read.
+        """
+        apart = self._apart()
+        return frozenset() if apart is None else frozenset(job for _, jobs in self._users(apart) for job in jobs)
 
     def limit(self, job: JobCgroup) -> CpuLimit:
         """The job's present limit, as the kernel has it.
@@ -293,13 +328,44 @@ class Cgroups:
             raise CgroupError(f"{missing}: CPU time cannot be limited there; valid: {_LIMITED[job.version]}") from None
         return CpuLimit(None if quota in ("max", "-1") else int(quota), int(period))
 
-    def set_share(self, job: JobCgroup, share: float, cores: int) -> bool:
-        """Let the job have this share of the time of its cores on this node; False if the cgroup has vanished.
+    def set_weight(self, job: JobCgroup, cpus: int) -> bool:
+        """Weigh the job by so many CPUs (0: as before any weight was set); False if the cgroup has vanished.
+
+        On cgroup v1 it counts among the jobs of one user: `weigh_users` is to follow.
+
+        Raises:
+            CgroupError: there are no weights in the cgroup.
+        """
+        return self._weigh(job.names, JOB_WEIGHTS[job.version], cpus, job.version)
+
+    def weigh_users(self, cpus: Mapping[int, int]) -> None:
+        """On cgroup v1, weigh each user by the CPUs of all their jobs; nothing on v2, where jobs lie side by side.
+
+        `cpus` is by job; a job that is not in it counts as one CPU. To be called when a job begins, changes or ends.
+
+        Raises:
+            CgroupError: there are no weights in the cgroup.
+        """
+        hierarchy = self._limiting()
+        if hierarchy is None:
+            return
+        total: Counter[Names] = Counter()
+        for user, jobs in self._users(hierarchy):
+            needed = sum(cpus.get(job, 1) for job in jobs)
+            if needed:
+                self._weigh(user, USER_WEIGHTS, needed, 1)
+                total[user[:-1]] += needed
+        if hierarchy == self._apart():
+            for slurm, needed in total.items():
+                self._weigh(slurm, NODE_WEIGHTS, needed, 1)
+
+    def set_share(self, job: JobCgroup, share: float, cpus: int) -> bool:
+        """Let the job have this share of the time of so many CPUs on this node; False if the cgroup has vanished.
 
         Raises:
             CgroupError: the share cannot be set (see `limit_of`), or the kernel refuses it.
         """
-        return self._set(job, limit_of(share, cores))
+        return self._set(job, limit_of(share, cpus))
 
     def lift(self, job: JobCgroup) -> bool:
         """Take the limit off the job; False if the cgroup has vanished.
@@ -333,16 +399,15 @@ class Cgroups:
         Raises:
             CgroupError: the cgroup cannot be read.
         """
-        places = [(job.names, "cpuset.cpus.effective")]
-        if job.version == 1:
-            cpusets = [name for name in self._files.directories(()) if "cpuset" in name.split(",")]
-            places = [((name, *job.names[1:]), "cpuset.cpus") for name in cpusets]
-        for names, file in places:
-            try:
-                return numbers_of(self._files.read(names, file))
-            except (CgroupGone, NoSuchFile):
-                continue
-        return ()
+        return self._cpuset(job.version, job.names)
+
+    def cpus_of_all(self, job: JobCgroup) -> tuple[int, ...]:
+        """The CPUs that all of Slurm's jobs on the node may use together; none if nothing limits them.
+
+        Raises:
+            CgroupError: the cgroup cannot be read.
+        """
+        return self._cpuset(job.version, job.names[:2])  # a user's on v1 has the CPUs of that user's jobs alone
 
     def directory(self, job: JobCgroup) -> Path | None:
         """The directory by which perf events count the job; None on cgroup v1, where Slurm makes none."""
@@ -363,10 +428,46 @@ class Cgroups:
                     return (*parents, name)
         return None
 
+    def _limiting(self) -> str | None:
+        """The hierarchy of cgroup v1 that has CPU time; None on v2."""
+        if self._version() == 2:
+            return None
+        return next((name for name in self._files.directories(()) if "cpu" in name.split(",")), None)
+
     def _apart(self) -> str | None:
-        """The hierarchy of cgroup v1 that limits CPU time and in which Slurm makes no cgroups of jobs."""
-        with_cpu = (name for name in self._files.directories(()) if "cpu" in name.split(","))
-        return next((name for name in with_cpu if "cpuacct" not in name.split(",")), None)
+        """The hierarchy of cgroup v1 that has CPU time and in which Slurm makes no cgroups of jobs."""
+        hierarchy = self._limiting()
+        return None if hierarchy is None or "cpuacct" in hierarchy.split(",") else hierarchy
+
+    def _users(self, hierarchy: str) -> Iterator[tuple[Names, list[int]]]:
+        """The directory of each user with jobs on this node in a hierarchy of cgroup v1, and these jobs."""
+        for slurm in (f"slurm_{self._node}", "slurm"):
+            for user in self._below((hierarchy, slurm)):
+                names = (hierarchy, slurm, user)
+                if user.startswith("uid_"):
+                    yield names, [int(match[1]) for match in map(_JOB.fullmatch, self._below(names)) if match]
+
+    def _weigh(self, names: Names, weights: Weights, cpus: int, version: int) -> bool:
+        try:
+            self._files.write(names, weights.file, weights.text(cpus))
+        except NoSuchFile as missing:
+            raise CgroupError(f"{missing}: CPU time cannot be weighed there; valid: {_LIMITED[version]}") from None
+        except CgroupGone:
+            return False
+        return True
+
+    def _cpuset(self, version: int, names: Names) -> tuple[int, ...]:
+        """The CPUs of a cgroup of jobs; none if nothing limits them, or if it has vanished."""
+        places = [(names, "cpuset.cpus.effective")]
+        if version == 1:
+            cpusets = [name for name in self._files.directories(()) if "cpuset" in name.split(",")]
+            places = [((name, *names[1:]), "cpuset.cpus") for name in cpusets]
+        for place, file in places:
+            try:
+                return numbers_of(self._files.read(place, file))
+            except (CgroupGone, NoSuchFile):
+                continue
+        return ()
 
     def _find_v1(self, job_id: int, *, only: str | None = None, but: str | None = None) -> Names | None:
         """The directories down to the job, first in the hierarchies that limit CPU time."""

@@ -5,6 +5,7 @@ again until it is acknowledged, so it may arrive twice: its key says that it is 
 """
 
 import asyncio
+import math
 import random
 import socket
 import threading
@@ -59,7 +60,7 @@ class AgentChannel(LoopThread):
         self._wake = asyncio.Event()  # something is to be sent
         self._stopping = asyncio.Event()
         self._is_connected = False
-        self._heard_s = 0.0  # when something was heard last on this connection
+        self._heard_s = -math.inf  # when something was heard last
         self._lock = threading.Lock()
         self._state: NodeState | None = None
         self._is_told = False
@@ -70,6 +71,11 @@ class AgentChannel(LoopThread):
     def is_connected(self) -> bool:
         """Whether the scheduler has welcomed this agent and the connection stands."""
         return self._is_connected
+
+    @property
+    def silent_s(self) -> float:
+        """For how many seconds nothing has been heard of the scheduler; infinite if nothing ever was."""
+        return time.monotonic() - self._heard_s
 
     def tell(self, state: NodeState) -> None:
         """Send this state, and again every `Pace.beat_s` until there is a newer one."""

@@ -42,6 +42,7 @@ JobCount = Annotated[int, Field(ge=0, le=1_000_000)]
 CoreCounts = Annotated[
     tuple[Annotated[int, Field(ge=0, le=65_536)], ...], Field(max_length=MOST_DOMAINS)
 ]  # by cache domain
+CpuCount = Annotated[int, Field(ge=0, le=65_536)]
 Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Moment = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
@@ -88,7 +89,12 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of what a run has on one node while it is there. Of several the one with the highest revision counts."""
+    """A change of what a run has on one node while it is there. Of several the one with the highest revision counts.
+
+    `cpus` is how many CPUs it asked for on that node; 0 where jobs do not share CPU time, and `cpu_share` says nothing.
+    Otherwise CPU time is divided among the runs of the node in proportion to `cpus`, and this one has at most that of
+    `cpu_share * cpus` CPUs.
+    """
 
     run: Run
     revision: Revision
@@ -96,6 +102,7 @@ class Change:
     bandwidth_gbps: Gbps = 0
     cpu_share: Share = 1.0
     samples: bool = False
+    cpus: CpuCount = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,8 @@ class JobThere:
     `why_shared` is empty if it has one, or needs none. `is_found`: its prolog did not reach the agent, or the agent has
     lost its state: what was granted to it is not known there. `awaits_task`: its grant is of an array's task, and the
     agent waits to be told which task the run is. `cores` are its own in each cache domain, as in the node's facts.
+    `cpus` and `cpu_share` are in force as a `Change` has them; 0 and 1.0 where its CPU time is not shared, or not yet.
+    `is_confined`: Slurm lets it use some of the node's CPUs only.
     """
 
     run: Run
@@ -136,6 +145,9 @@ class JobThere:
     is_found: bool = False
     awaits_task: bool = False
     cores: CoreCounts = ()
+    cpus: CpuCount = 0
+    cpu_share: Share = 1.0
+    is_confined: bool = False
 
 
 @dataclass(frozen=True, slots=True)

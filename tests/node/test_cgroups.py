@@ -5,15 +5,18 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 
 import pytest
+from cgroup_trees import KernelFiles, make_v1, make_v2
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.node.cgroups import (
+    JOB_WEIGHTS,
     LEAST_QUOTA_US,
     LONGEST_PERIOD_US,
     PERIOD_US,
@@ -31,30 +34,6 @@ OTHER_SLUID = "s6DDM82WRV0R00"
 
 #: The hierarchy of cgroup v1 that limits CPU time, and may be written.
 KERNEL_V1 = Path("/sys/fs/cgroup/cpu")
-
-
-def make_v2(root: Path, job: str, scope: str = "slurmstepd.scope", limit: str = "max 100000") -> Path:
-    """A job's cgroup with one step, as Slurm's cgroup/v2 makes it."""
-    directory = root / "system.slice" / scope / job
-    for below in ("", "step_0", "step_0/slurm", "step_0/user", "step_0/user/task_0"):
-        (directory / below).mkdir(parents=True)
-        (directory / below / "cgroup.threads").write_text("")
-    (directory / "step_0" / "slurm" / "cgroup.procs").write_text("")
-    (directory / "cpu.max").write_text(f"{limit}\n")
-    (root / "cgroup.controllers").write_text("cpuset cpu memory\n")
-    return directory
-
-
-def make_v1(root: Path, job: int, hierarchy: str = "cpu,cpuacct", slurm: str = "slurm", user: int = 1000) -> Path:
-    """A job's cgroup in one hierarchy, as Slurm's cgroup/v1 makes it."""
-    directory = root / hierarchy / slurm / f"uid_{user}" / f"job_{job}"
-    (directory / "step_batch" / "task_0").mkdir(parents=True)
-    for cgroup in (directory, directory / "step_batch", directory / "step_batch" / "task_0"):
-        (cgroup / "tasks").write_text("")
-    if "cpu" in hierarchy.split(","):
-        (directory / "cpu.cfs_quota_us").write_text("-1\n")
-        (directory / "cpu.cfs_period_us").write_text("100000\n")
-    return directory
 
 
 def a_process(processes: Path, number: int, title: str) -> None:
@@ -165,11 +144,11 @@ class TestLimits:
 
     @pytest.mark.parametrize(("share", "cores"), [(0, 1), (-0.5, 1), (1.5, 1), (float("nan"), 1), (0.5, 0)])
     def test_what_is_no_share_is_refused(self, share: float, cores: int) -> None:
-        with pytest.raises(CgroupError, match="valid: above 0, at most 1; 1 core or more"):
+        with pytest.raises(CgroupError, match="valid: above 0, at most 1; 1 CPU or more"):
             limit_of(share, cores)
 
     def test_a_share_below_the_kernels_least_limit_is_refused(self) -> None:
-        with pytest.raises(CgroupError, match=r"a share of 0.0004 of 2 cores is 0.0008 CPUs; .* least limit is 0.001"):
+        with pytest.raises(CgroupError, match=r"a share of 0.0004 of 2 CPUs is 0.0008 CPUs; .* least limit is 0.001"):
             limit_of(0.0004, 2)
 
     def test_a_share_is_set_read_back_and_lifted_on_cgroup_v2(self, tmp_path: Path) -> None:
@@ -225,6 +204,97 @@ class TestLimits:
         with pytest.raises(CgroupError, match=r"job_17/cpu.max does not exist .* valid: the controller cpu") as error:
             cgroups.set_share(found(cgroups, 17), 0.5, 1)
         assert "\n" not in str(error.value)
+
+
+class TestWeights:
+    """In proportion to the CPUs that jobs asked for."""
+
+    @given(st.integers(1, 1000), st.integers(1, 1000))
+    def test_jobs_weigh_in_proportion_to_their_cpus_on_both_versions(self, one: int, other: int) -> None:
+        for weights in JOB_WEIGHTS.values():
+            assert int(weights.text(one)) * other == int(weights.text(other)) * one
+
+    def test_a_weight_is_set_and_taken_back_on_cgroup_v2(self, tmp_path: Path) -> None:
+        directory = make_v2(tmp_path, "job_17")
+        cgroups = Cgroups(tmp_path, "c1", files=KernelFiles(tmp_path))
+        for cpus, weight in ((1, 10), (128, 1280), (1000, 10_000), (65_536, 10_000), (0, 100)):
+            assert cgroups.set_weight(found(cgroups, 17), cpus)
+            assert int((directory / "cpu.weight").read_text()) == weight
+        cgroups.weigh_users({17: 4})  # there is nothing above the jobs
+
+    def test_without_the_cpu_controller_the_error_says_what_would_be_valid(self, tmp_path: Path) -> None:
+        (make_v2(tmp_path, "job_17") / "cpu.weight").unlink()
+        cgroups = Cgroups(tmp_path, "c1")
+        with pytest.raises(CgroupError, match=r"job_17/cpu.weight does not exist .* valid: the controller cpu"):
+            cgroups.set_weight(found(cgroups, 17), 4)
+
+    @pytest.mark.parametrize("make", [lambda root: make_v2(root, "job_17"), lambda root: make_v1(root, 17)])
+    def test_a_cgroup_that_has_vanished_is_no_error(self, tmp_path: Path, make: Callable[[Path], Path]) -> None:
+        directory = make(tmp_path)
+        cgroups = Cgroups(tmp_path, "c1")
+        job = found(cgroups, 17)
+        shutil.rmtree(directory)
+        assert not cgroups.set_weight(job, 4)
+        cgroups.weigh_users({})
+
+    @given(
+        st.dictionaries(st.integers(1, 9), st.tuples(st.integers(1, 64), st.integers(1000, 1002)), max_size=9),
+        st.frozensets(st.integers(1, 9)),
+        st.sampled_from(["cpu", "cpu,cpuacct"]),
+    )
+    def test_on_cgroup_v1_users_weigh_as_all_their_jobs_do(
+        self, jobs: Mapping[int, tuple[int, int]], ended: Set[int], hierarchy: str
+    ) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            root = Path(directory)
+            (root / "cpu").mkdir()
+            cgroups = Cgroups(root, "c1", files=KernelFiles(root))
+            if hierarchy != "cpu":
+                (root / "cpu").rename(root / hierarchy)
+            for job, (cpus, user) in jobs.items():
+                make_v1(root, job, "freezer" if hierarchy == "cpu" else hierarchy, "slurm_c1", user)
+                cgroup = cgroups.provide(job)
+                assert cgroup is not None
+                assert cgroups.set_weight(cgroup, cpus)
+            for job in ended & jobs.keys():
+                shutil.rmtree(next(root.glob(f"*/slurm_c1/*/job_{job}/step_batch")).parent)
+                cgroups.remove(job)
+            left = {job: of for job, of in jobs.items() if job not in ended}
+            cgroups.weigh_users({job: cpus for job, (cpus, _) in left.items()})
+            parts = [
+                part_of(root / hierarchy / "slurm_c1" / f"uid_{user}" / f"job_{job}") for job, (_, user) in left.items()
+            ]
+            needs = [cpus for cpus, _ in left.values()]
+            assert parts == pytest.approx([cpus / sum(needs) for cpus in needs])
+
+    def test_a_job_that_nobody_has_weighed_counts_for_its_user_as_one_cpu(self, tmp_path: Path) -> None:
+        for job in (1, 2):
+            make_v1(tmp_path, job)
+        Cgroups(tmp_path, "c1").weigh_users({1: 3})
+        assert (tmp_path / "cpu,cpuacct/slurm/uid_1000/cpu.shares").read_text() == f"{16 * 4}\n"
+
+    def test_jobs_in_cgroups_of_our_own_weigh_a_thread_outside_for_each_cpu(self, tmp_path: Path) -> None:
+        (tmp_path / "cpu").mkdir()
+        cgroups = Cgroups(tmp_path, "c1", files=KernelFiles(tmp_path))
+        for job, user in ((1, 1000), (2, 1001)):
+            make_v1(tmp_path, job, "freezer", "slurm_c1", user)
+            cgroups.provide(job)
+        for cpus, shares in ((4, 8 * 1024), (1000, 1 << 18)):
+            cgroups.weigh_users({1: cpus, 2: cpus})
+            assert (tmp_path / "cpu/slurm_c1/cpu.shares").read_text() == f"{shares}\n"
+
+
+def part_of(cgroup: Path) -> float:
+    """The part of all jobs' CPU time that the cgroup's weights give a job on cgroup v1, where all are busy."""
+    part = 1.0
+    for each in (cgroup, cgroup.parent):
+        siblings = [path for path in each.parent.iterdir() if path.name.startswith("job_") or any(path.glob("job_*"))]
+        part *= weight_of(each) / sum(map(weight_of, siblings))
+    return part
+
+
+def weight_of(cgroup: Path) -> int:
+    return int((cgroup / "cpu.shares").read_text())
 
 
 class TestVanishing:
@@ -307,6 +377,18 @@ class TestThreadsAndCpus:
         make_v2(tmp_path, "job_17")
         cgroups = Cgroups(tmp_path, "c1")
         assert cgroups.cpus(found(cgroups, 17)) == ()
+        assert cgroups.cpus_of_all(found(cgroups, 17)) == ()
+
+    def test_the_cpus_of_all_jobs_are_those_of_the_cgroup_above_users_and_jobs(self, tmp_path: Path) -> None:
+        scope = make_v2(tmp_path / "v2", "job_17").parent
+        (scope / "cpuset.cpus.effective").write_text("0-15\n")
+        make_v1(tmp_path / "v1", 17)
+        user = make_v1(tmp_path / "v1", 17, "cpuset").parent
+        (user / "cpuset.cpus").write_text("0-3\n")
+        (user.parent / "cpuset.cpus").write_text("0-15\n")
+        for version in ("v1", "v2"):
+            cgroups = Cgroups(tmp_path / version, "c1")
+            assert cgroups.cpus_of_all(found(cgroups, 17)) == tuple(range(16))
 
     def test_only_cgroup_v2_has_a_directory_for_perf_events(self, tmp_path: Path) -> None:
         directory = make_v2(tmp_path, "job_17")

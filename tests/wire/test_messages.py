@@ -41,6 +41,8 @@ ways = st.integers(0, 1024)
 gbps = st.integers(0, 1_000_000)
 moments = st.floats(0, 1e11)
 seconds = st.floats(0, 1e9)
+cpu_counts = st.integers(0, 65_536)
+shares = st.floats(0, 1, exclude_min=True)
 core_counts = st.lists(st.integers(0, 65_536), max_size=4).map(tuple)
 facts = st.builds(
     NodeFacts,
@@ -55,8 +57,11 @@ facts = st.builds(
     why_unpartitioned=texts,
     cores=core_counts,
 )
-flags = {name: st.booleans() for name in ("is_sampled", "is_found", "awaits_task")}
-jobs = st.builds(JobThere, run=runs, ways=ways, bandwidth_gbps=gbps, why_shared=texts, cores=core_counts, **flags)
+flags = {name: st.booleans() for name in ("is_sampled", "is_found", "awaits_task", "is_confined")}
+cpu_time = {"cpus": cpu_counts, "cpu_share": shares}
+jobs = st.builds(
+    JobThere, run=runs, ways=ways, bandwidth_gbps=gbps, why_shared=texts, cores=core_counts, **cpu_time, **flags
+)
 points = st.builds(
     Point,
     ways=ways,
@@ -86,8 +91,8 @@ messages = st.one_of(
         revision=st.integers(0, 2**63 - 1),
         ways=ways,
         bandwidth_gbps=gbps,
-        cpu_share=st.floats(0, 1, exclude_min=True),
         samples=st.booleans(),
+        **cpu_time,
     ),
     st.builds(Acknowledged, st.lists(st.tuples(st.integers(1, 99), st.integers(0, 9), names), max_size=5).map(tuple)),
 )
@@ -166,6 +171,15 @@ def test_a_field_that_an_older_version_did_not_have_gets_its_default() -> None:
     assert read(report) == RunReport(RunId(7), "c1", 9.0, 4.5)
 
 
+def test_a_version_that_shares_no_cpu_time_and_one_that_does_understand_each_other() -> None:
+    told, there = json_of(Change(RunId(7), 3, ways=4, cpu_share=0.5, cpus=8)), json_of(STATE)
+    del told["cpus"]
+    assert read(told) == Change(RunId(7), 3, ways=4, cpu_share=0.5), "an older scheduler: nothing is shared"
+    for field in ("cpus", "cpu_share", "is_confined"):
+        del there["jobs"][0][field]
+    assert read(there) == STATE, "an older agent: nothing is in force"
+
+
 def test_a_kind_that_only_a_later_version_knows_is_told_apart_from_a_bad_message() -> None:
     with pytest.raises(UnknownKind, match="unknown kind 'evening'"):
         read({"v": VERSION + 1, "kind": "evening"})
@@ -185,6 +199,8 @@ def test_a_version_further_away_is_refused(version: object) -> None:
     [
         ("change", "cpu_share", 0, "cpu_share 0: input should be greater than 0"),
         ("change", "cpu_share", 1.5, "cpu_share 1.5: input should be less than or equal to 1"),
+        ("change", "cpus", -1, "cpus -1: input should be greater than or equal to 0"),
+        ("change", "cpus", 65_537, "cpus 65537: input should be less than or equal to 65536"),
         ("change", "ways", -1, "ways -1: input should be greater than or equal to 0"),
         ("change", "ways", 2.0, "ways 2.0: input should be a valid integer"),
         ("change", "ways", True, "ways True: input should be a valid integer"),

@@ -6,6 +6,7 @@ The scheduler's end lives in the process of a scheduler: it ends with it, and st
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -139,8 +140,12 @@ class Channel(AgentChannel):
         self.node, self._network = node, network
         self._connection: Connection | None = None
         self._is_closed = False
-        self._said_s = 0.0
+        self._said_s, self._heard_at_s = 0.0, -inf
         self._try_again()
+
+    @property
+    def silent_s(self) -> float:
+        return self._network.world.true_s - self._heard_at_s
 
     def end(self) -> None:
         """Its process has ended."""
@@ -178,6 +183,7 @@ class Channel(AgentChannel):
         """A frame has arrived."""
         message = messages.decode(data)
         world = self._network.world
+        self._heard_at_s = world.true_s
         if isinstance(message, Welcome):
             self._sent_s.clear()
             self._is_told, self._is_connected, self._said_s = False, True, world.true_s

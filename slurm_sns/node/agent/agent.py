@@ -6,10 +6,11 @@ them the agent does what is due:
 | what | when |
 |---|---|
 | another number of ways for a sampled run | at each turn of the wall clock |
-| a look at the node: new threads, readings of counters, vanished jobs, changed trees | every `monitor_s` |
+| a look at the node: new threads, readings of counters, vanished jobs, changed trees, CPU time | every `monitor_s` |
 | a look at runs whose first tasks have not been seen yet | every second |
 | everything anew, as after a start | every minute |
 | what was refused (the tree, the disk) | after growing pauses |
+| limits of CPU time no lower than what the runs asked for | when nothing was heard of the controller for 60 s |
 
 Each step is safe to repeat, and what is in force is taken from the tree: the agent may be killed anywhere.
 """
@@ -35,6 +36,9 @@ YOUNG_LOOK_S, YOUNG_S = 1.0, 120.0
 ANEW_S = 60.0
 #: Pauses before what was refused is tried again: doubled each time.
 FIRST_RETRY_S, LAST_RETRY_S = 0.5, 30.0
+#: So long limits of CPU time that the controller has told hold without a word of it: two beats (Pace.beat_s of 25 s),
+#: and less than the silence that ends a connection. Who sets them must be there to raise them when neighbours end.
+LEASE_S = 60.0
 #: A process that waits for a signal must look at its flag now and then.
 LONGEST_WAIT_S = 1.0
 
@@ -64,8 +68,9 @@ class Agent:
         self._is_arranged = False
         #: Runs have begun, ended or changed since what they are to have was brought into force.
         self._has_changed = False
-        #: Jobs whose part of the CPU the controller has changed since.
-        self._reshared: set[int] = set()
+        #: When the controller was heard last (steady seconds), and whether its limits of CPU time are in force.
+        self._heard_s = 0.0
+        self._caps = False
         self._facts = NodeFacts(settings.node)
 
     # The agent's thread.
@@ -80,12 +85,14 @@ class Agent:
         ports.tree.look()
         self._in_force = InForce(self._settings, ports)
         self._presence = Presence(self._settings, ports, self._in_force, self._controller)
-        self._presence.restore(ports.state.load(), now_s)
+        left = ports.state.load()
+        self._heard_s = left.heard_s if left.boot == ports.boot else 0.0
+        self._presence.restore(left, now_s)
         self._look()
         self._save()
 
     def run(self, is_stopped: Callable[[], bool]) -> None:
-        """Work until stopped. What is in force stays: the jobs go on."""
+        """Work until stopped. What is in force stays, but no limit of CPU time below what a run asked for."""
         while not is_stopped():
             self.step(LONGEST_WAIT_S)
         self.stop()
@@ -94,6 +101,7 @@ class Agent:
         """Save what is known, and stop counting."""
         self._in_force.measuring.end_intervals()
         self._save()
+        self._in_force.share(self._presence.here, caps=False, anew=False)
         self._in_force.measuring.close()
 
     def step(self, longest_s: float = 0.0) -> None:
@@ -134,7 +142,8 @@ class Agent:
         jobs = []
         for run in here.runs:
             job_id = run.run.job_id
-            ways = tree.has_ways(job_id)
+            ways, cpu_time = tree.has_ways(job_id), self._in_force.cpu_time(run.run)
+            tasks = self._in_force.tasks.get(job_id)
             jobs.append(
                 JobThere(
                     run.run,
@@ -145,6 +154,9 @@ class Agent:
                     is_found=run.is_found,
                     awaits_task=run.claim is not None,
                     cores=tree.core_counts(self._in_force.cores.get(job_id, {})),
+                    cpus=cpu_time.cpus,
+                    cpu_share=cpu_time.share,
+                    is_confined=tasks is not None and tasks.is_confined,
                 )
             )
         troubles = (tree.trouble, ports.spool.trouble, ports.state.trouble)
@@ -175,6 +187,8 @@ class Agent:
                     "bandwidth_gbps": there.bandwidth_gbps,
                     "granted_ways": run.ways,
                     "is_sampled": there.is_sampled,
+                    "cpus": there.cpus,
+                    "cpu_share": there.cpu_share,
                     "threads": len(tasks[job_id].threads) if job_id in tasks else 0,
                     "why_shared": there.why_shared,
                     "points": [
@@ -226,13 +240,9 @@ class Agent:
                 self._ports.log(f"a defect of the agent: {problem!r}")
                 event.answer.set_exception(SnsError(f"a defect of the agent: {problem!r}"))
         elif isinstance(event, ActiveRuns):
-            granted = self._presence.name(event)
-            self._has_changed |= bool(granted)
-            self._reshared |= granted
+            self._has_changed |= self._presence.name(event)
         elif isinstance(event, Change):
-            if self._presence.change(event):
-                self._has_changed = True
-                self._reshared.add(event.run.job_id)
+            self._has_changed |= self._presence.change(event)
         else:
             self._controller.forget(event.keys)
         return []
@@ -267,15 +277,17 @@ class Agent:
         if self._has_changed:
             self._has_changed = False
             self._arrange()
-            while self._reshared:
-                self._in_force.share(self._presence.here.of(self._reshared.pop()))
-            self._save()
+            self._save()  # before `_share`: the next agent must know which cgroups are its to set
+            self._share()
         now_s = self._ports.clock.steady()
         if now_s >= self._due.look_s:
             self._look()
         elif self._young() and now_s >= self._due.young_s:
             self._join(self._young())
+            self._share()
             self._due.young_s = now_s + YOUNG_LOOK_S
+        if self._caps != self._is_leased():
+            self._share()
         has_turned = self._in_force.turn(self._presence.here) != self._in_force.sampled_ways
         if has_turned or (self._is_refused and now_s >= self._due.retry_s):
             self._arrange()
@@ -302,6 +314,7 @@ class Agent:
         self._join([each.run.job_id for each in self._presence.here.runs])
         self._facts = self._facts_now()
         self._save()
+        self._share(anew=True)
 
     def _young(self) -> list[int]:
         """The jobs whose first tasks have not been seen yet."""
@@ -318,6 +331,18 @@ class Agent:
         if self._in_force.cores != before:
             self._arrange()
         self._in_force.join(found, self._presence.here)
+
+    def _is_leased(self) -> bool:
+        """Whether the controller was heard lately enough for the limits of CPU time that it has told."""
+        now_s = self._ports.clock.steady()
+        self._heard_s = max(self._heard_s, now_s - self._controller.silent_s)
+        return now_s - self._heard_s < LEASE_S
+
+    def _share(self, *, anew: bool = False) -> None:
+        """Let the runs have their CPU time."""
+        self._controller.note_change()
+        self._caps = self._is_leased()
+        self._in_force.share(self._presence.here, caps=self._caps, anew=anew)
 
     def _arrange(self) -> None:
         """Bring into force what the runs are to have now."""
@@ -337,4 +362,5 @@ class Agent:
 
     def _save(self) -> None:
         sums = self._in_force.measuring.sums()
-        self._ports.state.save(Remembered(self._presence.here, sums, self._ports.boot, self._ports.clock.steady()))
+        now_s = self._ports.clock.steady()
+        self._ports.state.save(Remembered(self._presence.here, sums, self._ports.boot, now_s, self._heard_s))

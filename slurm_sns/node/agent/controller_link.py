@@ -4,6 +4,7 @@ A report waits in the spool until the controller has acknowledged it. Without a 
 """
 
 from collections.abc import Callable, Collection
+from math import inf
 
 from slurm_sns.node.agent.ports import AgentPorts, Channel
 from slurm_sns.node.agent.run_meters import Sums, points
@@ -30,6 +31,11 @@ class ControllerLink:
     def is_connected(self) -> bool:
         """Whether the controller can be reached now."""
         return self._channel is not None and self._channel.is_connected
+
+    @property
+    def silent_s(self) -> float:
+        """For how many seconds nothing has been heard of the controller; infinite if nothing ever was."""
+        return inf if self._channel is None else self._channel.silent_s
 
     def note_change(self) -> None:
         """Something may have changed that the controller is told: the next `tell` looks at it."""

@@ -1,4 +1,4 @@
-"""What the runs of a node are to have now, from their grants; and how it is brought into force and counted.
+"""What the runs of a node are to have now, as they were granted it or told; how it is brought into force and counted.
 
 It is brought into force in the tree and in the cgroups. Counting and changing belong together: the intervals of all
 runs end before ways are changed, and begin after it.
@@ -7,8 +7,10 @@ Sampling: Spread-n-Share (SC'19), section 5.1: 2, 4, 8 and all ways, 5 s each, i
 follows the wall clock, so that all nodes of a run change together without talking to each other.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
 from math import floor
+from typing import NamedTuple
 
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings
 from slurm_sns.node.agent.run_meters import RunMeters
@@ -16,6 +18,7 @@ from slurm_sns.node.agent.runs_here import RunHere, RunsHere
 from slurm_sns.node.agent.tasks_of_job import Tasks
 from slurm_sns.node.agent.tree import JobNeeds
 from slurm_sns.node.cgroups import CgroupError, Cgroups
+from slurm_sns.wire.values import RunId
 
 
 def needs(
@@ -76,48 +79,73 @@ def next_turn_s(now_s: float, sample_s: float) -> float:
     return (floor(now_s / sample_s) + 1) * sample_s - now_s
 
 
-class CpuShares:
-    """The CPU shares that this agent has set: one below 1 is a limit in the job's cgroup.
+class CpuTime(NamedTuple):
+    """The CPUs by which a run is weighed, 0 if it is not, and the share of their time that it has at most."""
 
-    What is refused is said once for each run, and tried again.
+    cpus: int = 0
+    share: float = 1.0
+
+
+class CpuShares:
+    """The weights and limits of CPU time that runs have in their cgroups.
+
+    What is refused is said once for each job, and tried again.
     """
 
     def __init__(self, cgroups: Cgroups | None, log: Callable[[str], None]) -> None:
         self._cgroups, self._log = cgroups, log
-        self._set: dict[int, float] = {}
         self._said: dict[int, str] = {}
+        #: What is in force, by run.
+        self.of: dict[RunId, CpuTime] = {}
 
-    def bring_about(self, run: RunHere, cpus: int) -> None:
-        """Let the run have its share of so many CPUs on this node; 0 where their number is not known."""
-        job_id = run.run.job_id
-        if self._cgroups is None or run.cpu_share == self._set.get(job_id, 1.0):
+    def bring_about(self, here: Sequence[RunHere], *, caps: bool, anew: bool) -> None:
+        """Let the runs that are here have their CPU time; without `caps` each share counts as 1.
+
+        With `anew` what is in force is set again, and threads of new steps join: a job's cgroup goes with its last step
+        and comes with the next one.
+        """
+        if self._cgroups is None:
             return
+        weighed, had_some = [run for run in here if run.was_weighed], bool(self.of)
+        self.of = {run.run: self.of[run.run] for run in weighed if run.run in self.of}
+        for run in weighed:
+            wanted = CpuTime(run.cpus, run.cpu_share if caps else 1.0) if run.cpus else CpuTime()
+            if anew or self.of.get(run.run) != wanted:
+                with self._saying(run.run.job_id, f"its CPU share of {wanted.share:g} is not in force"):
+                    self._set(self._cgroups, run.run, wanted)
+        if weighed or had_some or anew:
+            self._tidy(self._cgroups, {run.run.job_id for run in here}, anew=anew)
+
+    def _set(self, cgroups: Cgroups, run: RunId, wanted: CpuTime) -> None:
+        cgroup = cgroups.provide(run.job_id)
+        if cgroup is None or not cgroups.set_weight(cgroup, wanted.cpus):
+            return  # no step of it is running
+        if cgroups.set_share(cgroup, wanted.share, wanted.cpus) if wanted.cpus else cgroups.lift(cgroup):
+            self.of[run] = wanted
+
+    def _tidy(self, cgroups: Cgroups, jobs: Set[int], *, anew: bool) -> None:
+        """Remove what was made for jobs that have ended, and weigh users by the others."""
+        with self._saying(0, "the CPU time of users is not divided by what their jobs asked for"):
+            ended = cgroups.own() - jobs
+            for job_id in sorted(ended):
+                # Right after its epilog a thread may still be ending.
+                with self._saying(job_id, "the cgroup of its CPU time stays") if anew else suppress(CgroupError):
+                    cgroups.remove(job_id)
+            if self.of:
+                cgroups.weigh_users({run.job_id: time.cpus for run, time in self.of.items() if time.cpus})
+            self._said = {job_id: why for job_id, why in self._said.items() if job_id in (0, *jobs, *ended)}
+
+    @contextmanager
+    def _saying(self, job_id: int, what: str) -> Iterator[None]:
+        """Log once that the kernel refuses this to the job (0: to all)."""
         try:
-            cgroup = self._cgroups.provide(job_id)
-            if cgroup is None or not cpus:
-                return  # it has not begun, or its CPUs are not limited: a share of what?
-            is_there = (
-                self._cgroups.set_share(cgroup, run.cpu_share, cpus)
-                if run.cpu_share < 1
-                else self._cgroups.lift(cgroup)
-            )
+            yield
         except CgroupError as problem:
             if self._said.get(job_id) != str(problem):
-                self._said[job_id] = str(problem)
-                self._log(f"job {job_id}: its CPU share of {run.cpu_share:g} is not in force: {problem}")
-            return
-        if is_there:
-            self._set[job_id] = run.cpu_share
-
-    def forget(self, jobs: Iterable[int]) -> None:
-        """These jobs have ended: remove what was made for them."""
-        for job_id in jobs:
+                self._log(f"job {job_id}: {what}: {problem}" if job_id else f"{what}: {problem}")
+            self._said[job_id] = str(problem)
+        else:
             self._said.pop(job_id, None)
-            if self._set.pop(job_id, None) is not None and self._cgroups is not None:
-                try:
-                    self._cgroups.remove(job_id)
-                except CgroupError as problem:
-                    self._log(f"job {job_id}: the cgroup that limited its CPU time stays: {problem}")
 
 
 class InForce:
@@ -167,26 +195,27 @@ class InForce:
         return found
 
     def join(self, found: Mapping[int, Tasks], here: RunsHere) -> None:
-        """Put the threads of these jobs where they belong, count them, and let the jobs have their part of the CPU."""
+        """Put the threads of these jobs where they belong, and count them."""
         for job_id, tasks in found.items():
             self.measuring.end_interval(job_id)
             if not self._settings.observes:
                 self._tree.place(job_id, tasks.threads)
             self._begin_interval(job_id, tasks, here)
-            self.share(here.of(job_id))
 
-    def share(self, run: RunHere | None) -> None:
-        """Let the run, if it is here, have its part of the CPU, once its CPUs are known."""
-        tasks = None if run is None else self.tasks.get(run.run.job_id)
-        if run is not None and tasks is not None and not self._settings.observes:
-            self._shares.bring_about(run, len(tasks.cpus))
+    def share(self, here: RunsHere, *, caps: bool, anew: bool) -> None:
+        """Let the runs have their CPU time, as `CpuShares.bring_about`."""
+        if not self._settings.observes:
+            self._shares.bring_about(here.runs, caps=caps, anew=anew)
+
+    def cpu_time(self, run: RunId) -> CpuTime:
+        """The CPU time of the run that is in force."""
+        return self._shares.of.get(run, CpuTime())
 
     def forget(self, jobs: Collection[int]) -> None:
         """These jobs have ended."""
         for job_id in jobs:
             self.tasks.pop(job_id, None)
             self.cores.pop(job_id, None)
-        self._shares.forget(jobs)
 
     def turn(self, here: RunsHere) -> int:
         """The number of ways that a sampled run is to have now; 0 if none is sampled, or nothing can be partitioned."""

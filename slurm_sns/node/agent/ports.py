@@ -48,6 +48,10 @@ class Channel(Protocol):
     def is_connected(self) -> bool:
         """Whether the controller can be reached now."""
 
+    @property
+    def silent_s(self) -> float:
+        """For how many seconds nothing has been heard of the controller; infinite if nothing ever was."""
+
 
 @dataclass(frozen=True)
 class AgentSettings:
@@ -68,8 +72,8 @@ class AgentPorts:
     """What the agent uses.
 
     `slurmstepds` are the ids of the jobs that have one here. `verify` gives the grant of a token for a run whose nodes
-    are these, or raises SnsError. `boot` names the node's present boot. Without `cgroups` no job's part of the CPU is
-    limited.
+    are these, or raises SnsError. `boot` names the node's present boot. Without `cgroups` no job's CPU time
+    is weighed or limited.
     """
 
     clock: BootClock

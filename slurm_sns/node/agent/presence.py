@@ -111,12 +111,12 @@ class Presence:
         self.last_seen.end(run.job_id, self._ports.clock.steady())
         return bool(after.ended)
 
-    def name(self, active: ActiveRuns) -> frozenset[int]:
-        """The controller names the runs that are active here; return the jobs that have their grant since."""
+    def name(self, active: ActiveRuns) -> bool:
+        """The controller names the runs that are active here; True if one of them has its grant since."""
         self._active, self.last_seen.active = active, active.runs
         before = self.here.with_restarts(active.runs)
         self.here = before.with_named(active)
-        return frozenset(each.run.job_id for each in self.here.runs if each not in before.runs)
+        return self.here.runs != before.runs
 
     def change(self, change: Change) -> bool:
         """The controller has decided something else for a run; True if that run is here."""

@@ -32,7 +32,8 @@ class RunHere:
 
     `why_no_grant` is empty where it has one, or where it was promised none. `is_whole`: its prolog reached an agent,
     and no boot came since. `is_found`: it was seen on the node without a prolog. `claim` is the grant of an array's
-    task that it showed, until the controller says which task it is.
+    task that it showed, until the controller says which task it is. `was_weighed`: it had `cpus` once, so weight and
+    limit of its cgroup are the agent's to set.
     """
 
     run: RunId
@@ -41,12 +42,14 @@ class RunHere:
     ways: int = 0
     bandwidth_gbps: int = 0
     cpu_share: float = 1.0
+    cpus: int = 0
     has_nodes_alone: bool = False
     samples: bool = False
     revision: int = 0
     why_no_grant: str = ""
     was_alone: bool = True
     was_sampled: bool = False
+    was_weighed: bool = False
     is_whole: bool = True
     is_found: bool = False
     claim: Grant | None = None
@@ -199,7 +202,13 @@ def _settled(run: RunHere, claim: Grant, job_id: int) -> RunHere:
 
 
 def _changed(run: RunHere, change: Change) -> RunHere:
-    return replace(_decided(run, change), revision=change.revision)
+    return replace(
+        _decided(run, change),
+        revision=change.revision,
+        cpu_share=change.cpu_share,
+        cpus=change.cpus,
+        was_weighed=run.was_weighed or change.cpus > 0,
+    )
 
 
 def _decided(run: RunHere, what: Grant | Change) -> RunHere:
@@ -208,7 +217,6 @@ def _decided(run: RunHere, what: Grant | Change) -> RunHere:
         run,
         ways=what.ways,
         bandwidth_gbps=what.bandwidth_gbps,
-        cpu_share=what.cpu_share,
         samples=what.samples,
         why_no_grant="",
         is_found=False,

@@ -33,6 +33,10 @@ class JobOnNode(TypedDict):
     """The ways that the scheduler has planned for it."""
     is_sampled: bool
     """Whether its ways are changed in turn to measure it."""
+    cpus: int
+    """The CPUs by which its CPU time is weighed; 0 where it is not shared."""
+    cpu_share: float
+    """The part of these CPUs' time that it has at most."""
     threads: int
     """How many threads it has."""
     why_shared: str

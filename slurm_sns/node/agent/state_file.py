@@ -26,12 +26,16 @@ _IN_ALL = 5
 
 @dataclass(frozen=True)
 class Remembered:
-    """The runs, what was measured of each job, in which boot, and when it was written (seconds since that boot)."""
+    """The runs, what was measured of each job, in which boot, and when it was written (seconds since that boot).
+
+    `heard_s` is when the controller was heard last, by the same clock; 0: never.
+    """
 
     runs: RunsHere = field(default_factory=RunsHere)
     sums: Mapping[int, Sums] = field(default_factory=dict)
     boot: str = ""
     at_s: float = 0.0
+    heard_s: float = 0.0
 
 
 class StateFile:
@@ -79,6 +83,7 @@ def _written(state: Remembered) -> dict[str, Any]:
         "version": VERSION,
         "boot": state.boot,
         "at_s": state.at_s,
+        "heard_s": state.heard_s,
         "next_number": state.runs.next_number,
         "runs": [asdict(each) | {"claim": _claim_written(each.claim)} for each in state.runs.runs],
         "sums": _sums_written(state.sums, slice(0, _IN_ALL)),
@@ -105,7 +110,8 @@ def _remembered(value: dict[str, Any]) -> Remembered:
         for job_id, by_ways in value.get("sums", {}).items()
     }
     next_number = max([int(value["next_number"]), *(each.number + 1 for each in runs)])
-    return Remembered(RunsHere(runs, (), next_number), sums, str(value["boot"]), float(value["at_s"]))
+    at_s, heard_s = float(value["at_s"]), float(value.get("heard_s", 0.0))
+    return Remembered(RunsHere(runs, (), next_number), sums, str(value["boot"]), at_s, heard_s)
 
 
 def _claim_written(claim: Grant | None) -> list[Any] | None:

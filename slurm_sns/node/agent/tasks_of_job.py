@@ -88,11 +88,15 @@ def _job_of(process: int, parents: Mapping[int, int], served: Mapping[int, int])
 
 
 class Tasks(NamedTuple):
-    """The threads of a job, ascending; its CPUs, none if nothing limits them; its directory in cgroup v2."""
+    """The threads of a job, ascending; its CPUs, none if nothing limits them; its directory in cgroup v2.
+
+    `is_confined`: these are some only of the CPUs that Slurm's jobs have on this node.
+    """
 
     threads: tuple[int, ...] = ()
     cpus: tuple[int, ...] = ()
     directory: Path | None = None
+    is_confined: bool = False
 
 
 class SlurmTasks:
@@ -118,7 +122,9 @@ class SlurmTasks:
             cgroup = self._cgroups.find(job_id)
             if cgroup is None:
                 return Tasks()
-            return Tasks(self._cgroups.threads(cgroup), self._cgroups.cpus(cgroup), self._cgroups.directory(cgroup))
+            cpus = self._cgroups.cpus(cgroup)
+            is_confined = bool(cpus) and set(cpus) < set(self._cgroups.cpus_of_all(cgroup))
+            return Tasks(self._cgroups.threads(cgroup), cpus, self._cgroups.directory(cgroup), is_confined)
         except (CgroupError, ValueError) as problem:  # a number list that is none
             if str(problem) not in self._said and len(self._said) < 100:
                 self._said.add(str(problem))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cgroup_trees import KernelFiles
 from emulated_node import KEYS, NODE, SHARED_WAYS, Controller
 from resctrl_trees import Killed, Tree, intel
 
@@ -18,6 +19,7 @@ from slurm_sns.node.agent.spool import Spool
 from slurm_sns.node.agent.state_file import StateFile
 from slurm_sns.node.agent.tasks_of_job import Tasks
 from slurm_sns.node.agent.tree import NodeLimits, NodeTree
+from slurm_sns.node.cgroups import Cgroups
 from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.node.counters.perf_event import PerfError
 from slurm_sns.node.counters.readings import Count
@@ -25,7 +27,7 @@ from slurm_sns.node.group_writes import job_of, masks
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.node.resctrl.machine import discover
 from slurm_sns.wire import grants
-from slurm_sns.wire.values import Grant, RunId, RunReport
+from slurm_sns.wire.values import ActiveRuns, Change, Grant, RunId, RunReport
 
 
 class NoPerf:
@@ -65,10 +67,12 @@ class BareJobs:
 class BareNode:
     """The node. Every method that lets the agent work is cut short when the agent is killed in it."""
 
-    def __init__(self, directory: Path, closids: int = 6) -> None:
+    def __init__(self, directory: Path, closids: int = 6, cgroups: Path | None = None, **settings: object) -> None:
         self.tree = Tree(intel(directory / "tree"), closids, self._before)
         self.state, self.clock, self.jobs = directory / "state", BareClock(), BareJobs()
         self.state.mkdir()
+        self._settings: Mapping[str, Any] = settings
+        self.cgroups = cgroups and Cgroups(cgroups, NODE, files=KernelFiles(cgroups, self._before_kill))
         self.controller, self.said = Controller(), list[str]()
         self._killed_in: int | None = None
         self._refused_in: int | None = None
@@ -76,7 +80,7 @@ class BareNode:
         self.work(self._start)
 
     def kill_in(self, changes: int) -> None:
-        """The agent is killed before the change of the tree after so many others."""
+        """The agent is killed before the change of the tree or of a cgroup after so many others."""
         self._killed_in = changes
 
     def refuse_in(self, changes: int) -> None:
@@ -109,6 +113,16 @@ class BareNode:
 
         self.work(deal)
 
+    def told(self, *messages: ActiveRuns | Change) -> None:
+        """The controller says this; an agent that is away has not heard of it."""
+
+        def deal() -> None:
+            for message in messages:
+                self.agent.inbox.receive(message)
+            self.agent.step()
+
+        self.work(deal)
+
     def passes(self, seconds: float) -> None:
         for _ in range(int(seconds)):
             self.clock.now_s += 1
@@ -131,7 +145,7 @@ class BareNode:
 
     def _start(self) -> None:
         self.agent = Agent(
-            AgentSettings(NODE, monitor_s=10.0, vanished_after_s=60.0, confine_system=False),
+            AgentSettings(NODE, monitor_s=10.0, vanished_after_s=60.0, confine_system=False, **self._settings),
             AgentPorts(
                 clock=self.clock,
                 boot="boot",
@@ -148,7 +162,7 @@ class BareNode:
                 counters=lambda: NodeCounters(
                     NoPerf(), self.tree.root, Path("/nowhere"), lambda _: None, clock=self.clock.steady
                 ),
-                cgroups=None,
+                cgroups=self.cgroups,
                 state=StateFile(self.state, self.said.append),
                 spool=Spool(self.state / "spool", self.said.append),
                 verify=lambda token, run, nodes: grants.verified(token, KEYS, run, NODE, nodes),
@@ -159,11 +173,14 @@ class BareNode:
         self.agent.start()
         self.is_up = True
 
-    def _before(self, _number: int) -> None:
+    def _before_kill(self) -> None:
         if self._killed_in is not None:
             self._killed_in -= 1
             if self._killed_in < 0:
                 raise Killed
+
+    def _before(self, _number: int) -> None:
+        self._before_kill()
         if self._refused_in is not None:
             self._refused_in -= 1
             if self._refused_in < 0:

@@ -64,6 +64,7 @@ class Controller:
     """The channel's other end, in memory: it keeps what it is told, and acknowledges when a test says so."""
 
     is_connected: bool = True
+    silent_s: float = 0.0
     states: list[NodeState] = field(default_factory=list)
     reports: list[RunReport] = field(default_factory=list)
 
