@@ -21,6 +21,8 @@ from slurm_sns.submit.record import Record
 
 #: The Python in which slurm_sns is installed on the controller.
 PYTHON = "/opt/sns/bin/python"
+#: The nodes of partition shared in etc/slurm.conf.
+SHARING_NODES = ("f1", "f2")
 _ASK = """
 import json, pathlib, sys
 from slurm_sns.sockets.unix_socket import ask
@@ -123,6 +125,30 @@ class Cluster:
         if done.returncode != 0:
             raise CommandFailed(f"{' '.join(words)}: exit {done.returncode}: {done.stderr}{done.stdout}")
         return done.stdout
+
+    def start_sharing_nodes(self) -> None:
+        """Start the nodes of partition shared, whose jobs share cores, with an agent each; wait until they are idle.
+
+        They are no part of the cluster at its start: few tests need them.
+        """
+        image = self.engine("inspect", "-f", "{{.Image}}", f"{self.project}-ctl").strip()
+        rights = ["--cap-add=SYS_PTRACE", "--cap-add=SYS_ADMIN", "--security-opt=apparmor=unconfined"]
+        volumes = [f"--volume={self.project}_secrets:/run/cluster", f"--volume={self.project}_home:/home"]
+        for name in SHARING_NODES:
+            where = [f"--name={self.project}-{name}", f"--hostname={name}", f"--network-alias={name}"]
+            where.append(f"--network={self.project}_default")
+            self.engine("run", "--detach", "--init", *rights, *volumes, *where, "--env=SNS_AGENT=1", image, "node")
+        names = ",".join(SHARING_NODES)  # they are Slurm's once their slurmds have called slurmctld
+        idle = f"sinfo -h -N -n {names} -o %T"
+        self.wait_for("the nodes that share are idle", lambda: self.run(idle).split() == ["idle"] * len(SHARING_NODES))
+
+    def stop_sharing_nodes(self) -> None:
+        """Remove these nodes; Slurm forgets them."""
+        self.run(f"scontrol update NodeName={','.join(SHARING_NODES)} State=FUTURE")
+        for name in SHARING_NODES:
+            if name in self._shells:
+                self._shells.pop(name).close()
+        self.engine("rm", "--force", "--volumes", *(f"{self.project}-{name}" for name in SHARING_NODES))
 
     def write(self, path: str, text: str, user: str = "root") -> None:
         """Write a file on the controller."""

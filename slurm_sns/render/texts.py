@@ -95,6 +95,8 @@ def _values(config: Config, source: Path) -> dict[str, Any]:
         "command": paths.sns_command or "sns",
         "slurm": slurm,
         "with_gres": with_gres,
+        "sharing": config.sharing,
+        "sharing_nodes": [nodes for nodes in config.nodes if nodes.partitions[0] in config.sharing.partitions],
         "node_types": [_node_type(nodes, shared_ways) for nodes in config.nodes],
         "group_names": _GROUP_NAMES,
         "fewest_ways": FEWEST_WAYS,

@@ -9,6 +9,7 @@ forward a second at a time, so that a minute of its work takes as long as the wo
 | part | what is measured |
 |---|---|
 | `in_cgroups` | the threads of jobs are found in (plain files of) cgroup v2, as Slurm makes them |
+| `sharing` | the same jobs share cores: their cgroups are weighed and limited |
 | `by_slurmstepd` | there are no cgroups: the threads are found among all processes of the machine |
 | `sampled` | one job alone is sampled at 2, 4, 8 and all ways, 5 s each |
 
@@ -50,7 +51,7 @@ from slurm_sns.node.counters.node_counters import NodeCounters
 from slurm_sns.node.resctrl.groups import Files
 from slurm_sns.wire import grants
 from slurm_sns.wire.keys import Keys
-from slurm_sns.wire.values import Grant, NodeState, RunId, RunReport
+from slurm_sns.wire.values import Change, Grant, NodeState, RunId, RunReport
 
 NODE = "n1"
 KEYS = Keys.parse(f"first {'ab' * 32}\n")
@@ -155,13 +156,19 @@ def make_cgroups(root: Path, jobs: dict[int, list[int]]) -> None:
                     (directory / "cgroup.threads").write_text("")
             (at / name / "cgroup.threads").write_text("".join(f"{thread}\n" for thread in inside))
             (at / name / "cgroup.procs").write_text("".join(f"{thread}\n" for thread in inside))
-        (at / "cpuset.cpus.effective").write_text(f"0-{(os.cpu_count() or 1) - 1}\n")
+        files = {
+            "cpuset.cpus.effective": f"0-{(os.cpu_count() or 1) - 1}",
+            "cpu.weight": "100",
+            "cpu.max": "max 100000",
+        }
+        for name, text in files.items():
+            (at / name).write_text(f"{text}\n")
 
 
 class Bench:
     """An agent and the processor time that it takes."""
 
-    def __init__(self, tree: LiveTree, state: Path, cgroups: Path | None) -> None:
+    def __init__(self, tree: LiveTree, state: Path, cgroups: Path | None, *, shares: bool) -> None:
         self.clock, self.tree, said = Clock(), tree, list[str]()
         self.processes = Processes(trusted=os.geteuid())
         state.mkdir()
@@ -185,7 +192,7 @@ class Bench:
                 counters=lambda: NodeCounters(
                     SoftwarePerf(), tree.root, Path("/nowhere"), said.append, clock=self.clock.steady
                 ),
-                cgroups=None,
+                cgroups=found if shares else None,
                 state=StateFile(state, said.append),
                 spool=Spool(state / "spool", said.append),
                 verify=lambda token, run, nodes: grants.verified(token, KEYS, run, NODE, nodes),
@@ -260,14 +267,16 @@ def main() -> None:
     result: dict[str, Any] = {"jobs": given.jobs, "tasks_of_a_job": given.tasks}
     gc.collect()
     with trees(given.jobs) as make:
-        for part in ("in_cgroups", "by_slurmstepd", "sampled"):
+        for part in ("in_cgroups", "sharing", "by_slurmstepd", "sampled"):
             tree, beside = make()
-            cgroups = beside / "cgroup" if part == "in_cgroups" else None
-            bench = Bench(tree, beside / "state", cgroups)
+            cgroups = beside / "cgroup" if part in ("in_cgroups", "sharing") else None
+            bench = Bench(tree, beside / "state", cgroups, shares=part == "sharing")
             jobs = given.jobs if part != "sampled" else 1
             for job in range(FIRST, FIRST + jobs):
                 granted = {"ways": WAYS, "bandwidth_gbps": GBPS} if part != "sampled" else {"samples": True}
                 bench.event("prolog", job, **granted)
+                if part == "sharing":
+                    bench.agent.inbox.receive(Change(RunId(job), 1, WAYS, GBPS, cpu_share=0.5, cpus=given.tasks))
             running = Jobs(jobs, given.tasks, given.processes)
             result["processes"] = sum(name.isdigit() for name in os.listdir("/proc"))  # noqa: PTH208 -- a count
             try:
@@ -279,7 +288,8 @@ def main() -> None:
                 if part == "in_cgroups":
                     result |= events(bench, FIRST + given.jobs)
                 assert not [line for line in bench.said if "defect" in line], bench.said
-                assert all(job["ways"] and job["threads"] for job in bench.agent.shown()["jobs"])
+                shown = bench.agent.shown()["jobs"]
+                assert all(job["ways"] and job["threads"] and bool(job["cpus"]) == (part == "sharing") for job in shown)
                 bench.agent.stop()
             finally:
                 running.end()

@@ -72,6 +72,22 @@ class TestEveryText:
 
 
 class TestSlurmConf:
+    def test_what_a_partition_needs_whose_jobs_share_cores_is_named(self, tmp_path: Path) -> None:
+        assert "FORCE" not in texts(configured(tmp_path), SOURCE)["slurm.conf"]
+        path = tmp_path / "sns.yaml"
+        path.write_text(
+            "partitions: [main, shared]\nagents: {controller: head}\n"
+            "nodes: [{names: c1, partitions: [main], cores: 4, memory_mb: 4000},"
+            " {names: 'f[1-8]', partitions: [shared], cores: 4, memory_mb: 4000}]\n"
+            "sharing: {partitions: [shared], most_to_a_core: 3}\n"
+        )
+        text = texts(load(path), SOURCE)["slurm.conf"]
+        assert "#     PartitionName=shared OverSubscribe=FORCE:3 PreemptMode=OFF\n" in text
+        assert "#     NodeName=f[1-8] CpuBind=none\n" in text
+        assert "#     ConstrainCores=no\n" in text
+        assert "NodeName=c1" not in text
+        assert "OverSubscribe" not in options(text)
+
     def test_the_sites_own_options_stay_and_come_first(self, tmp_path: Path) -> None:
         site = """\
 slurm:

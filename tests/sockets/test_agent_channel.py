@@ -3,9 +3,11 @@
 import asyncio
 import hmac
 import json
+import math
 import os
 import socket
 import struct
+import time
 from contextlib import closing
 
 import pytest
@@ -181,6 +183,26 @@ def test_a_change_to_many_nodes_reaches_each_of_them(world: World) -> None:
     wait_for(lambda: all(channel.is_connected for channel in channels))
     hub.change({node: [Change(RUN, 1, ways=4)] for node in nodes})
     wait_for(lambda: all(world.received[node] == [Change(RUN, 1, ways=4)] for node in nodes))
+
+
+def test_any_word_of_the_scheduler_ends_its_silence_also_a_beat(world: World) -> None:
+    def heard_s() -> float:
+        return time.monotonic() - channel.silent_s
+
+    away = AgentHub("127.0.0.1", 0, lambda: world.hub_keys, world.hub_lines.append, pace=world.pace)
+    with away:
+        world.port = away.port
+    channel = world.start("c1")
+    assert channel.silent_s == math.inf
+    hub = world.start_hub()
+    wait_for(lambda: channel.is_connected)
+    assert channel.silent_s < 60
+    welcomed_s = heard_s()
+    wait_for(lambda: heard_s() > welcomed_s + world.pace.beat_s)
+    assert world.received["c1"] == []
+    hub.close()
+    wait_for(lambda: not channel.is_connected)
+    assert 0 < channel.silent_s < 60, "it goes on from the last word"
 
 
 # The scheduler away and back, reports neither lost nor doubled.

@@ -35,7 +35,8 @@ def agent(
 ) -> None:
     """Give the jobs of this node their cache ways and bandwidth, and measure them. Runs as root on each node.
 
-    When it is stopped the jobs keep what they have; --clean-up gives all of it back.
+    When it is stopped the jobs keep what they have, except limits of CPU time below what they asked for. --clean-up
+    gives their cache ways back.
     """
     from slurm_sns import config as configuration
     from slurm_sns.cli.live.agent_parts import hardware

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from slurm_sns import config as configuration
     from slurm_sns.cli.json_types import FindingValues
     from slurm_sns.slurm.check import Finding
+    from slurm_sns.slurm.check.sharing import Qos
     from slurm_sns.slurm.site import Site
 
 #: Exists where systemd runs: sd_booted(3).
@@ -59,7 +60,7 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
     from slurm_sns.render.files import differing
     from slurm_sns.render.texts import texts
     from slurm_sns.slurm.api import configuration_path
-    from slurm_sns.slurm.check import files, node_reports, resctrl, site_settings, sns_yaml
+    from slurm_sns.slurm.check import files, node_reports, resctrl, sharing, site_settings, sns_yaml
 
     rendered = texts(settings, source)
     expected = sns_yaml.expected_options(rendered["slurm.conf"])
@@ -73,6 +74,9 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
         yield site_settings.release(site.version)
         yield from sns_yaml.description(settings, site)
         yield from site_settings.rules(settings, site)
+        yield from sharing.rules(settings, site)
+        if settings.sharing.partitions:
+            yield from sharing.of_files(settings, lines, _qos(site))
     yield site_settings.controllers(lines)
     yield from files.kept_words(settings, lines)
     yield installation.rendered_files(settings, differing(settings.paths.slurm_dir, rendered))
@@ -97,6 +101,8 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
     yield from installation.daemons(settings)
     if settings.agents.controller is not None:
         yield from installation.agents(settings)
+        if settings.sharing.partitions:
+            yield from sharing.of_agents(settings, *_agents(settings))
 
 
 def _ask() -> "tuple[Site | None, Finding]":
@@ -118,6 +124,30 @@ def _ask() -> "tuple[Site | None, Finding]":
     ok = site.library == library and site.built_for.rpartition(".")[0] in ("", release)
     found = f"{site.binding} for Slurm {site.built_for or 'unknown'}, libslurm {site.library}"
     return site, Finding(ok, what, found, f"for Slurm {release}, libslurm {library}", advice=build)
+
+
+def _qos(site: "Site") -> "tuple[Qos, ...]":
+    """The QOS of the site; none where slurmdbd does not answer, or keeps no accounts."""
+    from slurm_sns.errors import SnsError
+    from slurm_sns.slurm.api import run
+    from slurm_sns.slurm.check.sharing import QOS_FORMAT, qos
+
+    try:
+        return qos(run("sacctmgr", "-nP", "show", "qos", QOS_FORMAT)) if site.keeps_accounts else ()
+    except SnsError:
+        return ()
+
+
+def _agents(settings: "configuration.Config") -> tuple[list[str], list[str]]:
+    """The nodes without an agent, and those with confined jobs, as the scheduler says; none if it does not answer."""
+    from slurm_sns.errors import SnsError
+    from slurm_sns.sockets.unix_socket import ask
+
+    try:
+        told = ask(settings.paths.socket, {"command": "status"})["agents"]
+    except (SnsError, KeyError):
+        return [], []  # that the scheduler does not run is a finding of its own
+    return told["away"], told.get("confined", [])
 
 
 def _fields(finding: "Finding") -> "FindingValues":

@@ -51,7 +51,7 @@ from slurm_sns.scheduler.answers.view import (
 )
 from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.gate.job_status import Status, is_held
-from slurm_sns.scheduler.observation import JobState, ObservedJob
+from slurm_sns.scheduler.observation import JobState, ObservedJob, ObservedNode
 from slurm_sns.scheduler.ports import Decision, Decisions, Measurements
 from slurm_sns.scheduler.settings import BY_SLURM, FAIR_NOW, Settings
 from slurm_sns.scheduler.snapshot.free_nodes import completing_jobs
@@ -515,12 +515,9 @@ def _agents(view: View, settings: Settings, redaction: Redaction) -> AgentsAndLe
     if view.agents is None:
         return {}
     # The nodes of which the scheduler gives away what only an agent can enforce.
-    needed = [
-        node.name
-        for node in view.situation.nodes.values()
-        if not settings.partitions.isdisjoint(node.partitions) and (node.capacity.ways or node.capacity.bandwidth_gbps)
-    ]
-    told = agents_data(view.agents, needed)
+    nodes = [each for each in view.situation.nodes.values() if not settings.partitions.isdisjoint(each.partitions)]
+    needed = {each.name for each in nodes if each.capacity.ways or each.capacity.bandwidth_gbps}
+    told = agents_data(view.agents, needed, _sharing(nodes, settings))
     exploring = [run for run in view.learning.runs.values() if run.explores_now]
     return {
         "agents": {
@@ -534,6 +531,12 @@ def _agents(view: View, settings: Settings, redaction: Redaction) -> AgentsAndLe
             "exploring_nodes": sum(len(run.nodes) for run in exploring),
         },
     }
+
+
+def _sharing(nodes: Iterable[ObservedNode], settings: Settings) -> frozenset[str]:
+    """Those of the nodes whose cores jobs share."""
+    partitions = frozenset[str]() if settings.sharing is None else settings.sharing.partitions
+    return frozenset(each.name for each in nodes if not partitions.isdisjoint(each.partitions))
 
 
 def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict[str, str]:

@@ -7,7 +7,7 @@ that withheld capacity keeps waiting is told on which nodes it is withheld, but 
 
 import re
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
@@ -182,19 +182,26 @@ class Redaction:
 MOST_NAMED = 3
 
 
-def agents_data(states: Mapping[str, NodeState], wanted: Iterable[str]) -> ConnectedAgents:
-    """Which agents are connected, as JSON values; `wanted` are the names of the nodes that need one.
+def agents_data(
+    states: Mapping[str, NodeState], partitioned: Set[str], sharing: Set[str] = frozenset()
+) -> ConnectedAgents:
+    """Which agents are connected, as JSON values.
 
+    The nodes that need one are those whose cache or bandwidth jobs share, `partitioned`, or whose cores, `sharing`.
     `away` are those of them without one. By node, `troubles` says what keeps an agent from working, and
     `unpartitioned` why an agent does not partition its node's cache.
     """
-    names = sorted(wanted)
+    names = sorted(partitioned | sharing)
     return {
         "nodes": len(names),
         "connected": sum(name in states for name in names),
         "away": [name for name in names if name not in states],
         "troubles": {name: each.trouble for name, each in sorted(states.items()) if each.trouble},
-        "unpartitioned": {name: why for name, each in sorted(states.items()) if (why := _unpartitioned(each))},
+        "unpartitioned": {
+            name: why
+            for name, each in sorted(states.items())
+            if name not in sharing - partitioned and (why := _unpartitioned(each))
+        },
     }
 
 

@@ -52,7 +52,7 @@ def release(version: str) -> Finding:
 def rules(config: Config, site: Site) -> Iterator[Finding]:
     """Check the settings of the running Slurm that concern managed jobs."""
     managed = [each for each in site.rules if each.observed.name in config.partitions]
-    yield from (_sharing(partition, site) for partition in managed)
+    yield from (_sharing(partition, site, config) for partition in managed)
     yield from _preemption(managed, site)
     yield from _cluster(site)
     yield from _topology(config, site)
@@ -99,28 +99,27 @@ def controllers(lines: Sequence[Line]) -> Finding:
     )
 
 
-def _sharing(partition: SitePartition, site: Site) -> Finding:
+def _sharing(partition: SitePartition, site: Site, config: Config) -> Finding:
     """The partition lets jobs share nodes and gives them all CPUs of a node."""
     name = partition.observed.name
     found = list(_obstacles(partition, site))
+    if partition.oversubscribe.startswith("FORCE") and name not in config.sharing.partitions:
+        found.insert(0, f"OverSubscribe={partition.oversubscribe}")
     return Finding(
         not found,
         f"partition {name} lets jobs share nodes and gives them all CPUs",
         ", ".join(found),
-        "OverSubscribe is not FORCE, ExclusiveUser=NO, no MaxCPUsPerNode or MaxCPUsPerSocket below the node's CPUs",
+        "OverSubscribe is not FORCE (but in sharing.partitions), ExclusiveUser=NO, no MaxCPUsPerNode or "
+        "MaxCPUsPerSocket below the node's CPUs",
         advice=f"sns.yaml: leave {name} out of partitions; or slurm.conf: PartitionName={name} without these options",
     )
 
 
 def _obstacles(partition: SitePartition, site: Site) -> Iterator[str]:
-    """The partition's options that keep its jobs from being placed.
+    """The partition's options that keep its jobs from being placed, but for FORCE.
 
-    With OverSubscribe=FORCE, every job of the partition shows `--oversubscribe`: it is gated, and given to Slurm a
-    second later (seen on 26.05.5). With a limit of CPUs on each node or socket, we place jobs where Slurm does not
-    start them (seen).
+    With a limit of CPUs on each node or socket, we place jobs where Slurm does not start them (seen).
     """
-    if partition.oversubscribe.startswith("FORCE"):
-        yield f"OverSubscribe={partition.oversubscribe}"
     if partition.is_user_exclusive:
         yield "ExclusiveUser=YES"
     nodes = (node for node in site.nodes if partition.observed.name in node.partitions)

@@ -4,9 +4,14 @@ The cgroups are plain files that answer as the kernel's do (cgroup_trees.py).
 """
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -18,8 +23,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.node.agent.agent import LEASE_S
+from slurm_sns.node.agent.in_force import CpuShares
+from slurm_sns.node.agent.runs_here import RunHere
 from slurm_sns.node.agent.state_file import StateFile
 from slurm_sns.node.agent.tasks_of_job import Processes, SlurmTasks
+from slurm_sns.node.cgroups import Cgroups
 from slurm_sns.wire.values import Change, RunId
 
 #: Each job's user.
@@ -358,6 +366,85 @@ def test_a_job_whose_cpuset_is_smaller_than_that_of_all_jobs_is_confined(tmp_pat
         if cpus:
             (node.slurms(job) / "cpuset.cpus.effective").write_text(f"{cpus}\n")
     assert {job: each.is_confined for job, each in tasks.of([1, 2, 3]).items()} == {1: True, 2: False, 3: False}
+
+
+#: The kernel's own hierarchies of cgroup v1: the one that has CPU time, and one in which Slurm makes cgroups of jobs.
+KERNEL, SLURMS = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup/freezer")
+
+
+class KernelJobs:
+    """Busy processes in cgroups of jobs, all on one CPU, where they have only what their weights give them."""
+
+    def __init__(self) -> None:
+        self.node, self.cpu = f"snstest{os.getpid()}", min(os.sched_getaffinity(0))
+        self._processes: dict[int, list[subprocess.Popen[bytes]]] = {}
+        self._cgroups: dict[int, Path] = {}
+
+    def step_begins(self, job: int, user: int) -> None:
+        """A step begins, with one busy process."""
+        cgroup = SLURMS / f"slurm_{self.node}" / f"uid_{user}" / f"job_{job}"
+        cgroup.mkdir(parents=True, exist_ok=True)
+        busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        os.sched_setaffinity(busy.pid, {self.cpu})
+        (cgroup / "cgroup.procs").write_text(str(busy.pid))
+        self._processes.setdefault(job, []).append(busy)
+        self._cgroups[job] = cgroup
+
+    def parts(self, seconds: float = 2.0) -> Mapping[int, float]:
+        """The part of all jobs' CPU time that each of them gets."""
+        before = self._used_ns()
+        time.sleep(seconds)
+        used = {job: after - before[job] for job, after in self._used_ns().items()}
+        return {job: each / sum(used.values()) for job, each in used.items()}
+
+    def end(self, job: int) -> None:
+        """The job's processes end, and Slurm removes its cgroup."""
+        for process in self._processes.pop(job):
+            process.kill()
+            process.wait()
+        cgroup = self._cgroups.pop(job)
+        while (cgroup / "tasks").read_text():
+            time.sleep(0.01)
+        for each in (cgroup, cgroup.parent, cgroup.parent.parent):
+            with suppress(OSError):  # another job's is below it
+                each.rmdir()
+
+    def end_all(self) -> None:
+        for job in list(self._processes):
+            self.end(job)
+
+    def _used_ns(self) -> Mapping[int, int]:
+        return {
+            job: sum(int(Path(f"/proc/{each.pid}/schedstat").read_text().split()[0]) for each in processes)
+            for job, processes in self._processes.items()
+        }
+
+
+@pytest.fixture
+def kernel_jobs() -> Iterator[KernelJobs]:
+    if not all(os.access(each / "cgroup.procs", os.W_OK) for each in (KERNEL, SLURMS)):
+        pytest.skip("cpu and freezer of cgroup v1 cannot be written")
+    jobs = KernelJobs()
+    yield jobs
+    jobs.end_all()
+    CpuShares(Cgroups(KERNEL.parent, jobs.node), print).bring_about((), caps=True, anew=True)
+    assert not (KERNEL / f"slurm_{jobs.node}").exists(), "nothing of ours is left"
+
+
+@pytest.mark.long
+def test_busy_jobs_of_several_users_get_cpu_time_in_proportion_to_what_they_asked_for(kernel_jobs: KernelJobs) -> None:
+    said: list[str] = []
+    shares = CpuShares(Cgroups(KERNEL.parent, kernel_jobs.node), said.append)
+    for job, user in ((1, 0), (2, 0), (3, 1)):
+        kernel_jobs.step_begins(job, user)
+    runs = [RunHere(RunId(job), job, 0.0, cpus=cpus, was_weighed=True) for job, cpus in ((1, 3), (2, 1), (3, 1))]
+    shares.bring_about(runs, caps=True, anew=True)
+    assert kernel_jobs.parts() == pytest.approx({1: 0.6, 2: 0.2, 3: 0.2}, abs=0.05)
+    kernel_jobs.step_begins(3, 1)
+    kernel_jobs.end(2)
+    shares.bring_about([runs[0], runs[2]], caps=True, anew=True)
+    assert kernel_jobs.parts() == pytest.approx({1: 0.75, 3: 0.25}, abs=0.05), "with a thread more than it asked for"
+    assert said == []
 
 
 JOB = st.sampled_from(sorted(USERS))

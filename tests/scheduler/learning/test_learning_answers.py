@@ -72,7 +72,7 @@ def test_without_agents_status_says_nothing_about_them(site) -> None:
 
 
 def test_the_trouble_of_an_agent_is_shown_by_node() -> None:
-    told = agents_data({"c1": state("c1", trouble="/var/lib/sns-agent: no space left"), "c9": state("c9")}, ["c1"])
+    told = agents_data({"c1": state("c1", trouble="/var/lib/sns-agent: no space left"), "c9": state("c9")}, {"c1"})
     assert (told["connected"], told["troubles"]) == (1, {"c1": "/var/lib/sns-agent: no space left"})
 
 

@@ -22,6 +22,12 @@ from slurm_sns.topology import Topology
 BATCH = SitePartition(ObservedPartition("batch", preempt_mode="REQUEUE"))
 URGENT = SitePartition(ObservedPartition("urgent", tier=10, preempt_mode="REQUEUE"))
 PREEMPTING = PreemptionRules("preempt/partition_prio", "REQUEUE")
+SHARING = """\
+partitions: [batch]
+nodes: [{names: 'n[1-2]', partitions: [batch], cores: 8, memory_mb: 32000}]
+agents: {controller: head}
+sharing: {partitions: [batch]}
+"""
 
 
 def node(name: str) -> ObservedNode:
@@ -60,6 +66,12 @@ def test_of_a_site_that_lets_jobs_share_nodes_nothing_is_to_be_said(config) -> N
     assert told(config, site(BATCH, URGENT)) == []
     assert told(config, site(replace(BATCH, oversubscribe="YES:4", cpus_per_node=16, cpus_per_socket=16))) == []
     assert told(config, site(replace(BATCH, oversubscribe="EXCLUSIVE"))) == []
+
+
+def test_a_partition_that_shares_cores_forces_it(tmp_path: Path) -> None:
+    path = tmp_path / "sns.yaml"
+    path.write_text(SHARING)
+    assert [each.what for each in told(configuration.load(path), site(replace(BATCH, oversubscribe="FORCE:2")))] == []
 
 
 @pytest.mark.parametrize(
