@@ -165,7 +165,7 @@ def test_killed_daemons_find_their_jobs_again(f1: Cluster) -> None:
     for name in ("kill", "start"):
         cluster.run(f"sns-daemon {name} agent", node="f1")
     cluster.daemon("kill")
-    cluster.run(f"echo 1024 > {cgroup(cluster, numbers[0])}/cpu.shares", node="f1")
+    cluster.run(f"echo 77 > {cgroup(cluster, numbers[0])}/cpu.shares", node="f1")
     cluster.daemon("start")
     cluster.wait_for_scheduler()
     cluster.wait_for("its weight is in force again", lambda: in_file(cluster, numbers[0], "cpu.shares") == before[0])

@@ -1,6 +1,6 @@
 """What is remembered of jobs that share cores, also over a restart of the scheduler: progress, pauses, shared hours.
 
-A pause is stored before it is sent, with the work that it loses, so the budget holds after a crash. Progress is stored
+A pause is stored before it is sent, with the work that it loses, so the budget holds after a crash. RunProgress is stored
 every minute: after a crash the time since then counts with the yield that the job has by then.
 
 A run that has ended is counted once, by day and account: the core time that Slurm charges for it, all its cores for as
@@ -16,7 +16,7 @@ from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.scheduler.history import KeptValue
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.ports import History
-from slurm_sns.sharing.progress import Progress, SharingJob
+from slurm_sns.sharing.progress import RunProgress, SharingJob
 
 #: The name under which the store keeps it, beside the policies' histories.
 NAME = "sharing"
@@ -43,7 +43,7 @@ class SharedTime(NamedTuple):
     charged_core_s: float = 0.0
     virtual_core_s: float = 0.0
 
-    def plus(self, run: Progress, cores: int) -> "SharedTime":
+    def plus(self, run: RunProgress, cores: int) -> "SharedTime":
         """With one run more, of so many cores in all."""
         charged_s, virtual_s = self.charged_core_s + cores * run.ran_s, self.virtual_core_s + cores * run.virtual_s
         return SharedTime(self.day, self.account, self.runs + 1, charged_s, virtual_s)
@@ -59,7 +59,7 @@ class JobProgress(NamedTuple):
     first_submit_s: int
     submit_s: int
     account: str
-    progress: Progress
+    progress: RunProgress
     cores: int = 0
 
     def is_of(self, job: ObservedJob) -> bool:
@@ -80,7 +80,7 @@ FORM = HistoryFormat(1, StoredSharing)
 
 
 class Book:
-    """Progress by job, the pauses of the last day, and the shared time of the last year.
+    """RunProgress by job, the pauses of the last day, and the shared time of the last year.
 
     Raises:
         SnsError: the store does not answer at the start.
@@ -99,7 +99,7 @@ class Book:
         """What keeps it from being stored now; empty when nothing does."""
         return self._kept.trouble
 
-    def of(self, job: ObservedJob) -> Progress:
+    def of(self, job: ObservedJob) -> RunProgress:
         """The progress of this job."""
         return self._known(job).progress
 
@@ -111,7 +111,7 @@ class Book:
         known = self._jobs.get(job.id)
         if known is not None and known.is_of(job):
             return known
-        return JobProgress(job.id, job.submit_s, job.submit_s, job.account, Progress(job.restarts))
+        return JobProgress(job.id, job.submit_s, job.submit_s, job.account, RunProgress(job.restarts))
 
     def go_on(
         self, jobs: Iterable[ObservedJob], sharing: Mapping[int, SharingJob], parts: Mapping[int, float], now_s: float
@@ -146,7 +146,7 @@ class Book:
         if not self._is_stored and self._kept.is_due(now_s):
             self._store(now_s)
 
-    def _count(self, day: int, job: JobProgress, ended: Progress) -> None:
+    def _count(self, day: int, job: JobProgress, ended: RunProgress) -> None:
         key = (day, job.account)
         self._times[key] = self._times.get(key, SharedTime(*key)).plus(ended, job.cores)
         self._times = {key: each for key, each in self._times.items() if key[0] > day - DAYS_KEPT}
