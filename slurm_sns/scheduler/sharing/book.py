@@ -1,6 +1,6 @@
 """What is remembered of jobs that share cores, also over a restart of the scheduler: progress, pauses, shared hours.
 
-A pause is stored before it is sent, with the work that it loses, so the budget holds after a crash. RunProgress is stored
+A pause is stored before it is sent, with the work that it loses, so the budget holds after a crash. Progress is stored
 every minute: after a crash the time since then counts with the yield that the job has by then.
 
 A run that has ended is counted once, by day and account: the core time that Slurm charges for it, all its cores for as
@@ -80,7 +80,7 @@ FORM = HistoryFormat(1, StoredSharing)
 
 
 class Book:
-    """RunProgress by job, the pauses of the last day, and the shared time of the last year.
+    """Progress by job, the pauses of the last day, and the shared time of the last year.
 
     Raises:
         SnsError: the store does not answer at the start.
