@@ -147,7 +147,7 @@ def _agents(settings: "configuration.Config") -> tuple[list[str], list[str]]:
         told = ask(settings.paths.socket, {"command": "status"})["agents"]
     except (SnsError, KeyError):
         return [], []  # that the scheduler does not run is a finding of its own
-    return told["away"], told.get("confined", [])
+    return told["away"], told["confined"]
 
 
 def _fields(finding: "Finding") -> "FindingValues":
