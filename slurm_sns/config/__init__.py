@@ -18,7 +18,10 @@ from slurm_sns.config import grammar, problems, yaml_text
 from slurm_sns.config.settings import NodeEntry, SnsYaml, parameters_from
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.base import Policy
+from slurm_sns.policies.by_partition import ByPartition
+from slurm_sns.policies.dfrs.shares import Shares
 from slurm_sns.policies.registry import specification
+from slurm_sns.sharing.rules import SharingRules
 from slurm_sns.submit.table import FilterTable, NodeShape, first_lease_s
 
 __all__ = ["Config", "NodeEntry", "load"]
@@ -44,9 +47,32 @@ class Config(SnsYaml):
         return parameters_from(kind, self)
 
     def the_policy(self) -> Policy:
-        """The configured policy."""
+        """The configured policy; where some partitions share cores, with the one that plans these."""
         chosen = specification(self.policy)
-        return chosen.policy(*map(self.parameters, chosen.parameters))
+        policy = chosen.policy(*map(self.parameters, chosen.parameters))
+        rules = self.sharing_rules
+        if rules is None:
+            return policy
+        return ByPartition(policy, Shares(rules.most_to_a_core, pauses=rules.pauses), rules.partitions)
+
+    @property
+    def sharing_rules(self) -> SharingRules | None:
+        """The rules of the partitions that share cores; None where no partition does."""
+        told = self.sharing
+        if not told.partitions:
+            return None
+        return SharingRules(
+            partitions=frozenset(told.partitions),
+            most_to_a_core=told.most_to_a_core,
+            caps=told.cpu == "caps",
+            pauses=told.pause == "restartable",
+            protect_s=told.protect_s,
+            max_restarts=told.max_restarts,
+            signal="" if told.signal == "none" else told.signal,
+            grace_s=told.grace_s,
+            most_lost=told.most_lost,
+            most_extension=told.most_extension,
+        )
 
     def filter_table(self, generated_from: str = "sns.yaml") -> FilterTable:
         """The table by which the submit filter decides."""

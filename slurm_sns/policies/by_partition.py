@@ -1,7 +1,7 @@
 """One planner for partitions whose jobs share cores, and one for all others: their nodes are different ones.
 
-Each plans on its own part of the snapshot, and their plans are put together. All other partitions' planner is the site's
-policy: its history, its report and its explanations are those of the whole.
+Each plans on its own part of the snapshot, and their plans are put together. The planner of all others is the site's
+policy: its history and its report are those of the whole.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class ByPartition:
 
     def plan(self, snapshot: Snapshot) -> Plan:
         """Both plans."""
-        sharing, others = self.parts(snapshot)
+        sharing, others = parts(snapshot, self._partitions)
         plan = self.others.plan(others)
         if not sharing.nodes:
             return plan
@@ -33,20 +33,22 @@ class ByPartition:
 
     def explain(self, snapshot: Snapshot, plan: Plan, job_id: int) -> Explanation | None:
         """That of the policy that plans the job."""
-        sharing, others = self.parts(snapshot)
+        sharing, others = parts(snapshot, self._partitions)
         if any(job.id == job_id for job in sharing.waiting):
             return self._sharing.explain(sharing, plan, job_id)
         return self.others.explain(others, plan, job_id)
 
-    def parts(self, snapshot: Snapshot) -> tuple[Snapshot, Snapshot]:
-        """The part with the partitions that share, and the other one."""
-        names = frozenset(name for pool in snapshot.pools if pool.name in self._partitions for name in pool.nodes)
-        return self._part(snapshot, names, is_sharing=True), self._part(snapshot, names, is_sharing=False)
 
-    def _part(self, snapshot: Snapshot, names: frozenset[str], *, is_sharing: bool) -> Snapshot:
+def parts(snapshot: Snapshot, partitions: frozenset[str]) -> tuple[Snapshot, Snapshot]:
+    """The part of the snapshot with these partitions, and the other one."""
+    names = frozenset(name for pool in snapshot.pools if pool.name in partitions for name in pool.nodes)
+
+    def part(*, is_theirs: bool) -> Snapshot:
         return replace(
             snapshot,
-            nodes=tuple(node for node in snapshot.nodes if (node.name in names) is is_sharing),
-            waiting=tuple(job for job in snapshot.waiting if (job.pool in self._partitions) is is_sharing),
-            active=tuple(job for job in snapshot.active if names.isdisjoint(job.nodes) is not is_sharing),
+            nodes=tuple(node for node in snapshot.nodes if (node.name in names) is is_theirs),
+            waiting=tuple(job for job in snapshot.waiting if (job.pool in partitions) is is_theirs),
+            active=tuple(job for job in snapshot.active if names.isdisjoint(job.nodes) is not is_theirs),
         )
+
+    return part(is_theirs=True), part(is_theirs=False)

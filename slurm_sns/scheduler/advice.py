@@ -132,7 +132,7 @@ class Adviser:
         self._last_s = now_s
         settings = replace(self.settings, mode="observe")
         observation = _without_plans_for_candidates(observation, settings, now_s)
-        rules = SpreadRules(self.policy.alternatives, known=self._known)
+        rules = SpreadRules(self.policy.alternatives, known=self._known, never_in=settings.sharing_partitions)
         situation = read_situation(observation, {}, settings, now_s, rules, carried=self._carried)
         plan = self.policy.plan(situation.snapshot)
         users = {job.id: job.user_id for job in situation.jobs.values()}

@@ -249,7 +249,7 @@ class ObservedNode:
     `unavailable` says why nothing may be planned on the node; it is empty if jobs may be planned there, also on a node
     that is powered down. `features` are the active ones: for others, a node would have to be rebooted. Nodes of lower
     `weight` are taken first. `sockets` as Slurm counts them. `is_planned`: Slurm keeps the node for a waiting job.
-    So many jobs may have each core (`jobs_to_a_core`); where they are several, `allocated` has the cores of all of them.
+    So many jobs may have each core (`jobs_to_a_core`); where they are several, `allocated` counts each job's cores.
     `unreadable` says which part of the record cannot be read.
     """
 
@@ -271,7 +271,9 @@ class ObservedNode:
         left = self.capacity.minus(self.allocated).minus(taken)
         if self.jobs_to_a_core == 1:
             return left
-        return left._replace(cores=min(self.capacity.cores, left.cores + (self.jobs_to_a_core - 1) * self.capacity.cores))
+        return left._replace(
+            cores=min(self.capacity.cores, left.cores + (self.jobs_to_a_core - 1) * self.capacity.cores)
+        )
 
 
 @dataclass(frozen=True, slots=True)

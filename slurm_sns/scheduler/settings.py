@@ -46,6 +46,11 @@ class Settings:
     restarts: bool
     sharing: SharingRules | None = None
 
+    @property
+    def sharing_partitions(self) -> frozenset[str]:
+        """The partitions whose jobs share cores."""
+        return frozenset() if self.sharing is None else self.sharing.partitions
+
     def is_by_priority(self, *, has_priorities: bool) -> bool:
         """Whether the queue is in the order of Slurm's priorities, on a Slurm that computes some or none."""
         return has_priorities if self.queue_order is None else self.queue_order == BY_SLURM

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
 from slurm_sns.scheduler.dispatch.to_slurm import free_marked
+from slurm_sns.scheduler.gate.orders import reached
 from slurm_sns.scheduler.ports import Clock, Executor, State
+from slurm_sns.scheduler.sharing.last_limits import last_limits
+from slurm_sns.sharing.rules import SharingRules
 
 #: When the wall clock moves this much against the steady clock, somebody has set the time: jitter is smaller.
 LEAST_STEP_S = 2.0
@@ -27,7 +30,8 @@ def is_stale(heartbeat_s: float | None, now_s: float, timeout_s: float) -> bool:
 class Watchdog:
     """Looks at the heartbeat, and frees gated and placed jobs while it is stale.
 
-    It does so in every mode: the mode enforce may have gated jobs before the mode was changed.
+    It does so in every mode: the mode enforce may have gated jobs before the mode was changed. Where jobs share cores
+    (`sharing`), it also gives those that are near their end their longest limits.
     """
 
     def __init__(
@@ -39,9 +43,11 @@ class Watchdog:
         clock: Clock,
         log: Log,
         timeout_s: float,
+        sharing: SharingRules | None = None,
     ) -> None:
         self._state, self._executor, self._last_beat = state, executor, last_beat
         self._clock, self._log, self._timeout_s = clock, log, timeout_s
+        self._sharing = sharing
         self._was_stale = False
         self._offset_s = self._clock.now() - self._clock.steady()
         self._stepped_s = float("-inf")
@@ -58,9 +64,10 @@ class Watchdog:
         """
         if not self._is_stale():
             return 0
+        jobs, now_s = self._state.observe().jobs, self._clock.now()
         freed = free_marked(
-            self._state.observe().jobs,
-            self._clock.now(),
+            jobs,
+            now_s,
             executor=self._executor,
             log=self._log,
             reason="the scheduler shows no sign of life",
@@ -69,7 +76,11 @@ class Watchdog:
         for _ in freed:
             number += 1
             if not self._is_stale():
-                break
+                return number
+        if self._sharing is not None:
+            for answer in reached(self._executor.execute(last_limits(jobs, self._sharing, now_s))):
+                told = "got the longest time limit that it may have: nobody keeps its virtual time"
+                self._log(f"job {answer.order.job_id}: {told if answer.refused is None else answer.refused}")
         return number
 
     def _is_stale(self) -> bool:

@@ -44,9 +44,7 @@ def wanted_limit_s(job: LimitedJob, progress: Progress, part: float, most_extens
     return max(wanted_s, job.own_s)
 
 
-def new_limit_s(
-    job: LimitedJob, progress: Progress, part: float, now_s: float, most_extension: float
-) -> int | None:
+def new_limit_s(job: LimitedJob, progress: Progress, part: float, now_s: float, most_extension: float) -> int | None:
     """The TimeLimit to set now; None if it stays."""
     wanted_s = wanted_limit_s(job, progress, part, most_extension)
     if wanted_s == job.limit_s:

@@ -1,9 +1,9 @@
 """By which part of its cores each job goes on where jobs share cores, and how much of its run it has made so far.
 
 A job's need on a node is the cores that it asked for there. Its yield is the smallest part of its need that one of its
-nodes has for it: 1 where the node has enough for all, else the node's cores over the needs of all jobs there. It follows
-from placements, and is not measured: a job that is idle has it, too, so idling stretches no limit. A job's virtual time
-is the integral of its yield over the time that it has run.
+nodes has for it: 1 where the node has enough for all, else the node's cores over the needs of all jobs there. It
+follows from placements, and is not measured: a job that is idle has it, too, so idling stretches no limit. A job's
+virtual time is the integral of its yield over the time that it has run.
 
 Source: Dynamic fractional resource scheduling (IPDPS 2010), sections II-B and III-A (the yields before the improvement
 of their average, which the kernel's scheduler makes by itself where time is given by weights).
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SharingJob:
-    """A job on nodes whose cores are shared: the cores that it needs on each of its nodes, which are named once each."""
+    """A job on nodes whose cores are shared: its nodes, each named once, and the cores that it needs on each."""
 
     id: int
     nodes: tuple[str, ...]

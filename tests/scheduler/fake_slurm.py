@@ -11,16 +11,20 @@ from live import NOW, applied, comment, job, node
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import NOTHING, Resources
+from slurm_sns.policies.by_partition import ByPartition
+from slurm_sns.policies.dfrs.shares import Shares
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.restarts.rules import RestartRules
 from slurm_sns.scheduler.gate.arrays import listed
-from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, one_by_one
+from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind, RequeueOrder, SignalOrder, one_by_one
 from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.observation import JobState, Observation
 from slurm_sns.scheduler.ports import PolicyHistory, Ports
 from slurm_sns.scheduler.restarts.ledger import NAME as RESTARTS
 from slurm_sns.scheduler.restarts.restarter import Restarter
+from slurm_sns.scheduler.sharing.book import NAME as SHARING
+from slurm_sns.scheduler.sharing.sharer import Sharer
 from slurm_sns.task_ids import task_of
 
 #: The first lease, which the submit filter writes, and the time for which Slurm gates a requeued job.
@@ -29,10 +33,15 @@ FIRST_LEASE_S, REQUEUE_DELAY_S = 60, 121
 
 def carry_out(slurm, order) -> None:
     """Have a FakeSlurm, or a wrapper around one, carry out an order."""
-    if isinstance(order, GateOrder):
-        getattr(slurm, order.kind.value)(order)
-    else:
-        slurm.requeue_preempted(order.job_id)
+    match order:
+        case GateOrder():
+            getattr(slurm, order.kind.value)(order)
+        case SignalOrder():
+            slurm.signal(order.job_id, order.signal)
+        case RequeueOrder(state=JobState.RUNNING):
+            slurm.requeue_running(order.job_id)
+        case RequeueOrder():
+            slurm.requeue_preempted(order.job_id)
 
 
 class FakeSlurm:
@@ -52,6 +61,8 @@ class FakeSlurm:
         self.orders: list[GateOrder] = []  # those that were carried out
         self.min_job_age_s = 0  # Slurm's MinJobAge is 300: it shows jobs for that long after their end
         self.shown: dict = {}  # more of the observation
+        self.jobs_to_a_core = 1  # OverSubscribe=FORCE:n
+        self.signalled: list[tuple[int, str]] = []
 
     def submit(self, *tasks: int, run_s: float = 3.0, words: str = "", **fields) -> None:
         """Submit jobs, one for each number of tasks, as the submit filter gates them."""
@@ -114,13 +125,16 @@ class FakeSlurm:
     def unboost(self, order) -> None:
         self.apply(order)
 
+    def limit(self, order) -> None:
+        self.apply(order)
+
     def apply(self, order: GateOrder) -> None:
         """Change the job, as one RPC does: all of it or nothing. A task is split off its array's record first."""
         of_array = task_of(order.job_id)
         found = self.jobs.get(order.job_id) if of_array is None else self.task(*of_array)
         if found is None:
             raise Refused("Invalid job id specified")
-        if order.kind is not OrderKind.UNBOOST and found.state is not JobState.PENDING:
+        if order.kind not in (OrderKind.UNBOOST, OrderKind.LIMIT) and found.state is not JobState.PENDING:
             raise Refused("Job is no longer pending execution")
         if of_array is not None:
             assert order.address == "{}_{}".format(*of_array)
@@ -175,6 +189,15 @@ class FakeSlurm:
         if self.jobs[job_id].priority == 0:
             raise Refused("it is no longer suspended by preemption")
         self.requeue(job_id)
+
+    def requeue_running(self, job_id: int) -> None:
+        """What the executor does to pause a job."""
+        self.require(job_id, JobState.RUNNING)
+        self.requeue(job_id)
+
+    def signal(self, job_id: int, name: str) -> None:
+        self.require(job_id, JobState.RUNNING)
+        self.signalled.append((job_id, name))
 
     def require(self, job_id: int, *states: JobState) -> None:
         if job_id not in self.jobs:
@@ -231,7 +254,8 @@ class FakeSlurm:
             return
         for nodes in (waiting.pinned_to,) if waiting.pinned_to else ((name,) for name in self.cores):
             each_needs = -(-waiting.tasks // len(nodes))
-            if all(self.used(name) + each_needs <= self.cores[name] for name in nodes):
+            most = self.jobs_to_a_core
+            if all(self.used(name) + each_needs <= most * self.cores[name] for name in nodes):
                 end_s = int(self.time_s + self.run_s[waiting.id])
                 whole_mb = (waiting.memory_per_node_mb or 0) * len(nodes)
                 holds = Resources(waiting.tasks, whole_mb or waiting.tasks * (waiting.memory_per_cpu_mb or 0))
@@ -247,18 +271,21 @@ class FakeHistory:
     broken: bool = False
     memory: PolicyHistory | None = None
     of_restarts: PolicyHistory | None = None
+    of_sharing: PolicyHistory | None = None
 
     def load(self):
         return dict(self.tries)
 
     def load_memory(self, policy):
-        return self.of_restarts if policy == RESTARTS else self.memory
+        return {RESTARTS: self.of_restarts, SHARING: self.of_sharing}.get(policy, self.memory)
 
     def save(self, changed, gone, memory=None) -> None:
         if self.broken:
             raise Unreachable("the store's tries cannot be written: database or disk is full")
         if memory is not None and memory.policy == RESTARTS:
             self.of_restarts = memory
+        elif memory is not None and memory.policy == SHARING:
+            self.of_sharing = memory
         else:
             self.memory = memory or self.memory
         self.tries |= {each.job_id: each for each in changed}
@@ -374,6 +401,7 @@ class Site:
     log: list = field(default_factory=list)
     mails: list = field(default_factory=list)
     views: list = field(default_factory=list)
+    agents: object = None
 
     def ports(self, wire: Wire | None = None) -> Ports:
         wire = wire or Wire()
@@ -388,6 +416,7 @@ class Site:
             clock=self.slurm,
             log=self.log.append,
             mailer=self,
+            agents=self.agents,
         )
 
     def send(self, mail) -> None:
@@ -396,4 +425,8 @@ class Site:
     def scheduler(self, settings, wire: Wire | None = None, restarts: RestartRules | None = None) -> Scheduler:
         ports, policy = self.ports(wire), max_jobs(MatchingParameters())
         restarter = None if restarts is None else Restarter(restarts, ports, settings, policy.plan)
-        return Scheduler(ports, policy, settings, publish=self.views.append, restarter=restarter)
+        sharer = None
+        if (sharing := settings.sharing) is not None:
+            shares = Shares(sharing.most_to_a_core, pauses=sharing.pauses)
+            policy, sharer = ByPartition(policy, shares, sharing.partitions), Sharer(sharing, ports)
+        return Scheduler(ports, policy, settings, publish=self.views.append, restarter=restarter, sharer=sharer)

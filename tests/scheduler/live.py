@@ -102,6 +102,8 @@ def applied(of: ObservedJob, order: GateOrder, now_s: float) -> ObservedJob:
     if order.site_factor is not None and of.priority > 0:
         changes["priority"] = order.site_factor + of.priority - (BOOST if of.priority >= LEAST_BOOSTED else 0)
     changes = {name: value for name, value in changes.items() if value is not None}
+    if order.limit_s is not None:
+        changes["walltime_s"] = order.limit_s
     if order.tasks_per_node is not None:
         changes |= {"tasks_per_node": order.tasks_per_node or None, "tasks": order.tasks}
     if order.memory is not None:

@@ -8,7 +8,12 @@ from slurm_sns.sharing.progress import Progress, SharingJob, yields
 
 
 def test_a_job_goes_on_by_the_part_that_its_busiest_node_has_for_it():
-    jobs = [SharingJob(1, ("f1", "f2"), 4), SharingJob(2, ("f1",), 4), SharingJob(3, ("f2",), 2), SharingJob(4, ("f3",), 1)]
+    jobs = [
+        SharingJob(1, ("f1", "f2"), 4),
+        SharingJob(2, ("f1",), 4),
+        SharingJob(3, ("f2",), 2),
+        SharingJob(4, ("f3",), 1),
+    ]
     assert yields({"f1": 4, "f2": 4, "f3": 4}, jobs) == {1: 0.5, 2: 0.5, 3: pytest.approx(4 / 6), 4: 1.0}
 
 

@@ -35,7 +35,7 @@ def scheduler(
     from slurm_sns.scheduler.counters import Counters, TimedPolicy, counted
     from slurm_sns.scheduler.gate.leases import no_estimates
     from slurm_sns.scheduler.loop import Scheduler
-    from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
+    from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives
     from slurm_sns.scheduler.start_estimates.board import EstimateBoard
     from slurm_sns.sockets.service_manager import SignOfLife, notify
     from slurm_sns.sockets.unix_socket import ControlSocket
@@ -65,8 +65,7 @@ def scheduler(
         ports,
         TimedPolicy(policy, counters, stop.steady),
         told,
-        # Without the programs, which come from the store in every cycle.
-        SpreadRules(policy.alternatives, settings.spread_n_share.program, known=KnownAlternatives()),
+        parts.spread_rules(settings, policy, KnownAlternatives()),
         parts.publisher(recent, metrics, estimating),
         specification=specification(settings.policy),
         sign=sign,
@@ -74,6 +73,7 @@ def scheduler(
         asked=asked,
         by_limits=no_estimates if estimating is None else board.by_limits,
         restarter=parts.restarter(settings, policy, told, ports),
+        sharer=parts.sharer(settings, ports),
     )
     admins = process.admins(settings)
     answers = Answers(
@@ -135,6 +135,7 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
         clock=stop,
         log=process.log.info,
         timeout_s=settings.scheduler.heartbeat_timeout_s,
+        sharing=settings.sharing_rules,
     )
     process.log.info("watchdog: a heartbeat older than %s s is stale", settings.scheduler.heartbeat_timeout_s)
     notify(READY="1")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from slurm_sns.cli.live.process import StopSignal, log
 from slurm_sns.config import Config
-from slurm_sns.config.settings import ReschedulingSection, SharingSection
+from slurm_sns.config.settings import ReschedulingSection
 from slurm_sns.log import Log, Outage
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.base import Policy
@@ -30,9 +30,9 @@ from slurm_sns.scheduler.observation import ObservedNode
 from slurm_sns.scheduler.ports import Agents, Ports
 from slurm_sns.scheduler.restarts.restarter import Restarter
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.spreading import SpreadRules
+from slurm_sns.scheduler.sharing.sharer import Sharer
+from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 from slurm_sns.scheduler.start_estimates.board import EstimateBoard
-from slurm_sns.sharing.rules import SharingRules
 from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.mail_program import MailProgram
@@ -78,27 +78,9 @@ def settings(config: Config) -> Settings:
         pools=config.rescheduling.pools,
         queued_check_s=config.rescheduling.queued_check_s,
         restarts=config.rescheduling.restart == "on",
-        sharing=sharing_rules(config.sharing),
+        sharing=config.sharing_rules,
         shares=None if shares == "slurm" else shares,
         closids={name: nodes.closids for nodes in config.nodes if nodes.closids for name in nodes.node_names},
-    )
-
-
-def sharing_rules(told: SharingSection) -> SharingRules | None:
-    """The rules of the partitions that share cores, taken from that section; None where no partition does."""
-    if not told.partitions:
-        return None
-    return SharingRules(
-        partitions=frozenset(told.partitions),
-        most_to_a_core=told.most_to_a_core,
-        caps=told.cpu == "caps",
-        pauses=told.pause == "restartable",
-        protect_s=told.protect_s,
-        max_restarts=told.max_restarts,
-        signal="" if told.signal == "none" else told.signal,
-        grace_s=told.grace_s,
-        most_lost=told.most_lost,
-        most_extension=told.most_extension,
     )
 
 
@@ -271,10 +253,25 @@ def metrics(
     return MetricsAnswers(recent, counters, told, troubles, clock.now, policy=config.policy, interval_s=interval_s)
 
 
+def spread_rules(config: Config, policy: Policy, known: KnownAlternatives | None = None) -> SpreadRules:
+    """How jobs are spread; without the programs, which come from the store in every cycle."""
+    never_in = settings(config).sharing_partitions
+    return SpreadRules(policy.alternatives, config.spread_n_share.program, known=known, never_in=never_in)
+
+
+def sharer(config: Config, ports: Ports) -> Sharer | None:
+    """What cares for jobs that share cores; None where none do, or where nothing is placed.
+
+    Raises:
+        Unreachable: the store cannot be read.
+    """
+    rules = config.sharing_rules
+    return None if rules is None or config.mode != "enforce" else Sharer(rules, ports)
+
+
 def submission_rules(config: Config, policy: Policy) -> SubmissionRules:
     """How a job that is only tried is judged and spread."""
-    spreading = SpreadRules(policy.alternatives, config.spread_n_share.program)
-    return SubmissionRules(config.filter_table(), spreading, user_name)
+    return SubmissionRules(config.filter_table(), spread_rules(config, policy), user_name)
 
 
 def warm_up(policy: Policy, *, estimates: bool = True) -> float:

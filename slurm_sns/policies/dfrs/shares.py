@@ -18,7 +18,20 @@ jobs to a core, who may be paused, the order of least loss, over-aged jobs. No j
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
-from slurm_sns.model import ActiveJob, Action, Alternative, Job, Node, Plan, Reason, Requeue, Snapshot, Start, WaitKind
+from slurm_sns.model import (
+    Action,
+    ActiveJob,
+    Alternative,
+    Job,
+    Node,
+    Plan,
+    Reason,
+    Requeue,
+    Resources,
+    Snapshot,
+    Start,
+    WaitKind,
+)
 from slurm_sns.policies.base import no_explanation, own_geometry
 
 #: Shorter flow times count as this much, as in the bounded stretch.
@@ -43,7 +56,7 @@ class Shares:
         for job in _in_turn(snapshot):
             nodes = room.place(job)
             if nodes:
-                actions.append(Start(job.id, nodes, job.alternatives[0], room.words(nodes), room.part(nodes)))
+                actions.append(Start(job.id, nodes, job.alternatives[0], room.words(nodes)))
                 continue
             victims = room.make_room(job, snapshot, but=paused) if self._pauses and not job.virtual_s else None
             if victims is None:
@@ -53,9 +66,11 @@ class Shares:
                 continue
             paused.update((victim.id, job.id) for victim in victims)
             waiting[job.id] = _waits_for(victims)
-        for active in snapshot.active:
-            if active.id in paused:
-                actions.append(Requeue(active.id, active.pool, f"paused: its memory is needed for job {paused[active.id]}"))
+        actions += [
+            Requeue(active.id, active.pool, f"paused: its memory is needed for job {paused[active.id]}")
+            for active in snapshot.active
+            if active.id in paused
+        ]
         return Plan(tuple(actions), waiting)
 
 
@@ -92,37 +107,61 @@ def _to_pause(active: Iterable[ActiveJob], now_s: float) -> list[ActiveJob]:
     return sorted((job for job in active if job.may_restart), key=turn)
 
 
+class _Left:
+    """What is left on a node: memory in MiB, and the cores that jobs need there."""
+
+    def __init__(self, memory_mb: int) -> None:
+        self.memory_mb, self.needed, self.jobs = memory_mb, 0, 0
+
+    def add(self, demand: Resources) -> None:
+        self.needed, self.memory_mb, self.jobs = (
+            self.needed + demand.cores,
+            self.memory_mb - demand.memory_mb,
+            self.jobs + 1,
+        )
+
+    def remove(self, demand: Resources) -> None:
+        self.needed, self.memory_mb, self.jobs = (
+            self.needed - demand.cores,
+            self.memory_mb + demand.memory_mb,
+            self.jobs - 1,
+        )
+
+
 class _NodeRoom:
-    """What is left on a node while a plan is made: memory in MiB, and the cores that jobs need there."""
+    """A node while a plan is made: what is left `now`, and what is left when all that leave have left.
 
-    def __init__(self, node: Node, at: int) -> None:
-        self.name, self.cores, self.memory_mb = node.name, node.capacity.cores, node.free.memory_mb
-        self.turn = (node.weight, at)
-        self.needed, self.jobs = 0, 0
-        self.is_ready = True
+    What jobs are to start on later, when others have left, is gone from the second only.
+    """
+
+    def __init__(self, node: Node, at: int, *, is_ready: bool, held_mb: int) -> None:
+        self.name, self.cores, self.turn = node.name, node.capacity.cores, (node.weight, at)
+        self.now = _Left(node.free.memory_mb)
+        self.after = _Left(node.free.memory_mb if is_ready else node.capacity.memory_mb - held_mb)
+        self.is_ready = is_ready
         self.is_closed = False
-
-    def add(self, cores: int, memory_mb: int) -> None:
-        self.needed, self.memory_mb, self.jobs = self.needed + cores, self.memory_mb - memory_mb, self.jobs + 1
-
-    def remove(self, cores: int, memory_mb: int) -> None:
-        self.needed, self.memory_mb, self.jobs = self.needed - cores, self.memory_mb + memory_mb, self.jobs - 1
 
 
 class _Room:
-    """The nodes while a plan is made. A node on which a job is completing has room, but nothing starts there yet."""
+    """The nodes while a plan is made. Nothing starts now on a node on which a job is completing."""
 
     def __init__(self, snapshot: Snapshot, most_to_a_core: int) -> None:
         self._most = most_to_a_core
-        self._nodes = {node.name: _NodeRoom(node, at) for at, node in enumerate(snapshot.nodes)}
+        held: dict[str, int] = {}
         for job in snapshot.active:
+            for name in job.nodes:
+                held[name] = held.get(name, 0) + job.demand.memory_mb
+        self._nodes = {
+            node.name: _NodeRoom(
+                node, at, is_ready=node.name not in snapshot.completing, held_mb=held.get(node.name, 0)
+            )
+            for at, node in enumerate(snapshot.nodes)
+        }
+        for job in snapshot.active:
+            cores = job.demand._replace(memory_mb=0)  # the memory is not among what is free
             for node in self._of(job.nodes):
-                node.needed, node.jobs = node.needed + job.demand.cores, node.jobs + 1
-        for each in snapshot.nodes:
-            if each.name in snapshot.completing:  # all of it counts as taken
-                node = self._nodes[each.name]
-                held = (job.demand.memory_mb for job in snapshot.active if each.name in job.nodes)
-                node.is_ready, node.memory_mb = False, each.capacity.memory_mb - sum(held)
+                node.now.add(cores)
+                node.after.add(cores)
 
     def _of(self, names: Iterable[str]) -> list[_NodeRoom]:
         return [self._nodes[name] for name in names if name in self._nodes]
@@ -133,23 +172,30 @@ class _Room:
 
     def _place(self, job: Job, *, only_ready: bool) -> tuple[str, ...]:
         wanted = job.alternatives[0]
-        fitting = [node for node in self._allowed(job) if self._fits(node, wanted) and (node.is_ready or not only_ready)]
+        fitting = [node for node in self._allowed(job) if self._fits(node, wanted, only_ready=only_ready)]
         if len(fitting) < wanted.nodes:
             return ()
-        fitting.sort(key=lambda node: (node.needed / max(1, node.cores), *node.turn))
+        fitting.sort(key=lambda node: (node.after.needed / max(1, node.cores), *node.turn))
         chosen = fitting[: wanted.nodes]
         for node in chosen:
-            node.add(wanted.demand.cores, wanted.demand.memory_mb)
+            node.after.add(wanted.demand)
+            if only_ready:
+                node.now.add(wanted.demand)
             node.is_closed = wanted.exclusive
         return tuple(node.name for node in sorted(chosen, key=lambda node: node.turn[1]))
 
     def _allowed(self, job: Job) -> list[_NodeRoom]:
         return [node for name, node in self._nodes.items() if job.allowed is None or name in job.allowed]
 
-    def _fits(self, node: _NodeRoom, wanted: Alternative) -> bool:
-        cores, memory_mb = wanted.demand.cores, wanted.demand.memory_mb
-        has_cores = cores <= node.cores and node.needed + cores <= self._most * node.cores
-        return has_cores and memory_mb <= node.memory_mb and not (node.is_closed or (wanted.exclusive and node.jobs))
+    def _fits(self, node: _NodeRoom, wanted: Alternative, *, only_ready: bool = False) -> bool:
+        if node.is_closed or (only_ready and not node.is_ready) or wanted.demand.cores > node.cores:
+            return False
+        left = (node.now, node.after) if only_ready else (node.after,)
+        return all(self._holds(node, each, wanted) for each in left)
+
+    def _holds(self, node: _NodeRoom, left: _Left, wanted: Alternative) -> bool:
+        has_cores = left.needed + wanted.demand.cores <= self._most * node.cores
+        return has_cores and wanted.demand.memory_mb <= left.memory_mb and not (wanted.exclusive and left.jobs)
 
     def make_room(self, job: Job, snapshot: Snapshot, *, but: Mapping[int, int]) -> list[ActiveJob] | None:
         """Take room for the job where others leave; the jobs to pause for it, and None if that gives it no place.
@@ -166,7 +212,7 @@ class _Room:
                 continue
             marked.append(victim)
             for node in there:
-                node.remove(victim.demand.cores, victim.demand.memory_mb)
+                node.after.remove(victim.demand)
             if nodes := self._place(job, only_ready=False):
                 break
         victims = [victim for victim in reversed(marked) if not (self._return(victim) if nodes else self._keep(victim))]
@@ -177,7 +223,7 @@ class _Room:
 
     def _keep(self, victim: ActiveJob) -> bool:
         for node in self._of(victim.nodes):
-            node.add(victim.demand.cores, victim.demand.memory_mb)
+            node.after.add(victim.demand)
         return True
 
     def _return(self, victim: ActiveJob) -> bool:
@@ -190,13 +236,9 @@ class _Room:
         for node in self._allowed(job):
             node.is_closed = True
 
-    def part(self, nodes: Sequence[str]) -> float:
-        """The yield of a job on these nodes."""
-        return min(min(1.0, node.cores / node.needed) if node.needed else 1.0 for node in self._of(nodes))
-
     def words(self, nodes: Sequence[str]) -> str:
         """Why these nodes: how many jobs share them."""
-        others = max(node.jobs for node in self._of(nodes)) - 1
+        others = max(node.now.jobs for node in self._of(nodes)) - 1
         return "its nodes have the lowest load" if not others else f"shares cores with {others} other jobs at most"
 
     def why_not(self, job: Job) -> Reason:
@@ -205,15 +247,16 @@ class _Room:
         able = [node for node in self._allowed(job) if wanted.demand.cores <= node.cores]
         if not able:
             return Reason("none of its nodes has the cores that it asks for", WaitKind.TOO_LARGE)
-        fitting = sum(self._fits(node, wanted) for node in able)
+        fitting = sum(self._fits(node, wanted, only_ready=True) for node in able)
         if fitting:
             return Reason(f"{fitting} of {wanted.nodes} nodes have room for it now", WaitKind.NODES)
         closed = [node for node in able if not node.is_closed]
         if not closed:
             return Reason("its nodes are kept for a job that has waited for too long", WaitKind.WITHHELD)
-        best = max(closed, key=lambda node: (node.memory_mb, -node.turn[1]))
-        if best.memory_mb < wanted.demand.memory_mb:
-            lacks = wanted.demand.memory_mb - max(0, best.memory_mb)
+        best = max(closed, key=lambda node: (min(node.now.memory_mb, node.after.memory_mb), -node.turn[1]))
+        left_mb = min(best.now.memory_mb, best.after.memory_mb)
+        if left_mb < wanted.demand.memory_mb:
+            lacks = wanted.demand.memory_mb - max(0, left_mb)
             return Reason(f"{best.name} lacks {lacks} MiB", WaitKind.RESOURCES, "memory")
         return Reason(f"its nodes have {self._most} jobs to each core", WaitKind.RESOURCES, "cores")
 
@@ -221,5 +264,7 @@ class _Room:
 def _waits_for(victims: Sequence[ActiveJob]) -> Reason:
     if not victims:
         return Reason("waits until a job has left its nodes", WaitKind.NODES)
-    named = ", ".join(str(victim.id) for victim in victims[:3]) + (f" and {len(victims) - 3} more" if victims[3:] else "")
+    named = ", ".join(str(victim.id) for victim in victims[:3]) + (
+        f" and {len(victims) - 3} more" if victims[3:] else ""
+    )
     return Reason(f"job {named} {'is' if len(victims) == 1 else 'are'} being paused for it", WaitKind.NODES)

@@ -48,7 +48,7 @@ class OrderKind(StrEnum):
     RENEW = "renew"
     WIDEN = "widen"
     UNBOOST = "unboost"
-    MOVE_LIMIT = "move its time limit"
+    LIMIT = "limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def move_limit(job: ObservedJob, limit_s: int) -> GateOrder | None:
         return None
     noted = replace(record, own_limit_s=own_s, given_limit_s=limit_s)
     comment = records.written(job.admin_comment, noted)
-    return GateOrder(job.id, OrderKind.MOVE_LIMIT, admin_comment=comment, limit_s=limit_s)
+    return GateOrder(job.id, OrderKind.LIMIT, admin_comment=comment, limit_s=limit_s)
 
 
 def follow_up(job: ObservedJob, status: Status, gate_s: int | None, now_s: float) -> GateOrder | None:

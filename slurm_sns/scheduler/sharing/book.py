@@ -1,7 +1,10 @@
-"""What is remembered of jobs that share cores, also over a restart of the scheduler: their progress, and pauses.
+"""What is remembered of jobs that share cores, also over a restart of the scheduler: progress, pauses, shared hours.
 
 A pause is stored before it is sent, with the work that it loses, so the budget holds after a crash. Progress is stored
 every minute: after a crash the time since then counts with the yield that the job has by then.
+
+A run that has ended is counted once, by day and account: the core time that Slurm charges for it, all its cores for as
+long as it ran, and what it had of that.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,12 +16,14 @@ from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.scheduler.history import KeptValue
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.ports import History
-from slurm_sns.sharing.progress import Progress
+from slurm_sns.sharing.progress import Progress, SharingJob
 
 #: The name under which the store keeps it, beside the policies' histories.
 NAME = "sharing"
 #: The time for which lost work counts.
 DAY_S = 86_400
+#: Shared time is kept for so many days.
+DAYS_KEPT = 366
 
 
 class Pause(NamedTuple):
@@ -29,12 +34,37 @@ class Pause(NamedTuple):
     lost_core_s: float
 
 
+class SharedTime(NamedTuple):
+    """The runs of an account that ended in a day (days since 1970, UTC): what Slurm charges, and what they had."""
+
+    day: int
+    account: str
+    runs: int = 0
+    charged_core_s: float = 0.0
+    virtual_core_s: float = 0.0
+
+    def plus(self, run: Progress, cores: int) -> "SharedTime":
+        """With one run more, of so many cores in all."""
+        charged_s, virtual_s = self.charged_core_s + cores * run.ran_s, self.virtual_core_s + cores * run.virtual_s
+        return SharedTime(self.day, self.account, self.runs + 1, charged_s, virtual_s)
+
+
 class JobProgress(NamedTuple):
-    """The progress of a job; `submit_s` tells jobs apart that had the same id."""
+    """The progress of a job. Slurm's submit time tells jobs apart that had the same id; a requeue sets it anew.
+
+    `cores` are those of its present run, in all; 0 while it has none.
+    """
 
     job_id: int
+    first_submit_s: int
     submit_s: int
+    account: str
     progress: Progress
+    cores: int = 0
+
+    def is_of(self, job: ObservedJob) -> bool:
+        """Whether it is this job's."""
+        return self.submit_s == job.submit_s or job.restarts > self.progress.restarts
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +73,14 @@ class StoredSharing:
 
     jobs: tuple[JobProgress, ...] = ()
     pauses: tuple[Pause, ...] = ()
+    times: tuple[SharedTime, ...] = ()
 
 
 FORM = HistoryFormat(1, StoredSharing)
 
 
 class Book:
-    """Progress by job, and the pauses of the last day. `most_lost_core_s` is what they may cost together.
+    """Progress by job, the pauses of the last day, and the shared time of the last year.
 
     Raises:
         SnsError: the store does not answer at the start.
@@ -60,6 +91,8 @@ class Book:
         stored = self._kept.found if isinstance(self._kept.found, StoredSharing) else StoredSharing()
         self._jobs = {each.job_id: each for each in stored.jobs}
         self.pauses = stored.pauses
+        self._times = {(each.day, each.account): each for each in stored.times}
+        self._is_stored = True
 
     @property
     def trouble(self) -> str:
@@ -68,26 +101,55 @@ class Book:
 
     def of(self, job: ObservedJob) -> Progress:
         """The progress of this job."""
-        known = self._jobs.get(job.id)
-        return known.progress if known is not None and known.submit_s == job.submit_s else Progress(job.restarts)
+        return self._known(job).progress
 
-    def go_on(self, jobs: Iterable[ObservedJob], parts: Mapping[int, float], now_s: float) -> None:
-        """The jobs have run since the last look with these yields, by job id; what has ended is forgotten."""
+    def submit_s(self, job: ObservedJob) -> int:
+        """When the job was submitted first."""
+        return self._known(job).first_submit_s
+
+    def _known(self, job: ObservedJob) -> JobProgress:
+        known = self._jobs.get(job.id)
+        if known is not None and known.is_of(job):
+            return known
+        return JobProgress(job.id, job.submit_s, job.submit_s, job.account, Progress(job.restarts))
+
+    def go_on(
+        self, jobs: Iterable[ObservedJob], sharing: Mapping[int, SharingJob], parts: Mapping[int, float], now_s: float
+    ) -> None:
+        """The jobs have run since the last look with these yields, by job id; what has ended is counted, and forgotten.
+
+        `sharing` are those that run. A run that ended since then had its last yield until its end.
+        """
         after: dict[int, JobProgress] = {}
+        day = int(now_s // DAY_S)
         for job in jobs:
-            if job.state is JobState.ENDED:
+            if job.id not in sharing and job.id not in self._jobs:
                 continue
-            if job.id in parts:
-                progress = self.of(job).after(job.restarts, float(job.ran_s), parts[job.id])
-                after[job.id] = JobProgress(job.id, job.submit_s, progress)
-            elif job.id in self._jobs and self._jobs[job.id].submit_s == job.submit_s:
-                after[job.id] = self._jobs[job.id]
+            known = self._known(job)
+            has_run_anew = job.restarts != known.progress.restarts
+            if known.cores and (has_run_anew or job.id not in sharing):
+                ran_s = known.progress.ran_s if has_run_anew else float(job.ran_s)
+                ended = known.progress.after(known.progress.restarts, ran_s, parts.get(job.id, 1.0))
+                self._count(day, known, ended)
+                known = known._replace(progress=ended, cores=0)
+            if job.id in sharing:
+                here = sharing[job.id]
+                progress = known.progress.after(job.restarts, float(job.ran_s), parts.get(job.id, 1.0))
+                cores = here.cores * len(here.nodes)
+                after[job.id] = known._replace(submit_s=job.submit_s, progress=progress, cores=cores)
+            elif job.state is not JobState.ENDED:
+                after[job.id] = known
         # A pause that lies ahead was noted before the clock was set back: it counts.
         pauses = tuple(each for each in self.pauses if each.at_s > now_s - DAY_S)
-        is_changed = after != self._jobs or pauses != self.pauses
+        self._is_stored = self._is_stored and after == self._jobs and pauses == self.pauses
         self._jobs, self.pauses = after, pauses
-        if is_changed and self._kept.is_due(now_s):
+        if not self._is_stored and self._kept.is_due(now_s):
             self._store(now_s)
+
+    def _count(self, day: int, job: JobProgress, ended: Progress) -> None:
+        key = (day, job.account)
+        self._times[key] = self._times.get(key, SharedTime(*key)).plus(ended, job.cores)
+        self._times = {key: each for key, each in self._times.items() if key[0] > day - DAYS_KEPT}
 
     @property
     def lost_core_s(self) -> float:
@@ -106,6 +168,10 @@ class Book:
     def take_back(self, pause: Pause) -> None:
         """Forget a pause that Slurm has refused."""
         self.pauses = tuple(each for each in self.pauses if each != pause)
+        self._is_stored = False
 
     def _store(self, now_s: float) -> bool:
-        return self._kept.store(StoredSharing(tuple(self._jobs.values()), self.pauses), now_s)
+        stored = StoredSharing(tuple(self._jobs.values()), self.pauses, tuple(self._times.values()))
+        is_stored = self._kept.store(stored, now_s)
+        self._is_stored = self._is_stored or is_stored
+        return is_stored

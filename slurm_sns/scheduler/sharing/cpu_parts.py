@@ -48,9 +48,7 @@ class CpuParts:
                 cpus = sharing[job.id].cores * threads.get(name, 1)
                 wanted[name, run] = cpus, share
                 if self._told.get((name, run)) != (cpus, share):
-                    change = Change(
-                        run, self._revision, job.ways, job.bandwidth_gbps, cpu_share=share, cpus=cpus
-                    )
+                    change = Change(run, self._revision, job.ways, job.bandwidth_gbps, cpu_share=share, cpus=cpus)
                     changes.setdefault(name, []).append(change)
         self._told = wanted
         if changes:

@@ -5,23 +5,31 @@ plan wants away: a signal where the site has one, then a requeue. Limits and par
 kill switch is on, too: what is placed goes on to share. A defect is logged once, and costs no cycle.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.durations import duration
 from slurm_sns.errors import Unreachable
 from slurm_sns.log import Outage
-from slurm_sns.model import ActiveJob, Plan, Requeue
+from slurm_sns.model import ActiveJob, Job, Plan, Requeue
 from slurm_sns.policies.base import Explanation
 from slurm_sns.policies.dfrs.shares import lost_s
-from slurm_sns.scheduler.gate.orders import GateOrder, Order, RequeueOrder, SignalOrder, move_limit, own_limit_s, reached
+from slurm_sns.scheduler.gate.orders import (
+    GateOrder,
+    Order,
+    RequeueOrder,
+    SignalOrder,
+    move_limit,
+    own_limit_s,
+    reached,
+)
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.ports import Ports, RestartNote
 from slurm_sns.scheduler.sharing.book import DAY_S, Book, Pause
 from slurm_sns.scheduler.sharing.cpu_parts import CpuParts
 from slurm_sns.scheduler.snapshot.shared_cores import shares_cores, sharing_jobs
 from slurm_sns.scheduler.snapshot.situation import Situation
-from slurm_sns.sharing.limits import LimitedJob, new_limit_s, wanted_limit_s
+from slurm_sns.sharing.limits import LimitedJob, new_limit_s
 from slurm_sns.sharing.progress import SharingJob, yields
 from slurm_sns.sharing.rules import SharingRules
 
@@ -74,8 +82,7 @@ class Sharer:
             cores = {node.name: node.capacity.cores for node in observation.nodes}
             self._yields = yields(cores, self._sharing.values())
             # The time since the last look has passed with the yields of then.
-            parts = {job_id: before.get(job_id, part) for job_id, part in self._yields.items()}
-            self._book.go_on(observation.jobs, parts, now_s)
+            self._book.go_on(observation.jobs, self._sharing, {**self._yields, **before}, now_s)
             self.view = SharingView(self._words(observation), self._book.pauses)
             return self._told(situation)
         except Exception as problem:  # noqa: BLE001 - a defect here must not keep jobs from being placed
@@ -85,7 +92,7 @@ class Sharer:
     def keep(self, situation: Situation, *, disabled: bool) -> Unreachable | None:
         """Tell the agents, and move time limits; `disabled`: caps are lifted. The error that ended this early."""
         return self._carefully(
-            situation, lambda: self._keep(situation.observation, situation.snapshot.now_s, is_lifted=disabled)
+            situation, lambda: self._keep(situation.observation, float(situation.snapshot.now_s), is_lifted=disabled)
         )
 
     def pause(self, situation: Situation, plan: Plan) -> tuple[dict[int, RestartNote], Unreachable | None]:
@@ -95,12 +102,8 @@ class Sharer:
         return notes, lost
 
     def stop(self, observation: Observation, now_s: float) -> None:
-        """Before a clean stop: lift the caps, and give the jobs the limits that they need if nothing changes.
-
-        Raises:
-            Unreachable: slurmctld does not answer.
-        """
-        self._keep(observation, now_s, is_lifted=True, is_last=True)
+        """Before a clean stop: lift the caps. Limits are the watchdog's from then on (last_limits)."""
+        self._tell(observation, now_s, is_lifted=True)
 
     def _carefully(self, situation: Situation, work: Callable[[], object]) -> Unreachable | None:
         now_s = float(situation.snapshot.now_s)
@@ -124,8 +127,7 @@ class Sharer:
             if not self._has_left(seen.get(job.id))
         )
         waiting = tuple(
-            replace(job, virtual_s=self._book.of(seen[job.id]).all_s) if self._has_run(seen.get(job.id)) else job
-            for job in snapshot.waiting
+            self._paused(job, seen[job.id]) if self._has_run(seen.get(job.id)) else job for job in snapshot.waiting
         )
         return replace(situation, snapshot=replace(snapshot, active=active, waiting=waiting))
 
@@ -137,10 +139,14 @@ class Sharer:
         is_here = job is not None and not self._rules.partitions.isdisjoint(job.partitions)
         return is_here and job is not None and self._book.of(job).all_s > 0
 
+    def _paused(self, waiting: Job, job: ObservedJob) -> Job:
+        return replace(waiting, submit_s=self._book.submit_s(job), virtual_s=self._book.of(job).all_s)
+
     def _active(self, active: ActiveJob, job: ObservedJob, situation: Situation) -> ActiveJob:
         hints = job.hints
         told = replace(
             active,
+            submit_s=self._book.submit_s(job),
             cpu_share=self._yields[job.id],
             virtual_s=self._book.of(job).all_s,
             checkpoint_s=None if hints is None else hints.checkpoint_s,
@@ -166,18 +172,21 @@ class Sharer:
 
     # --- parts of the CPU, and time limits
 
-    def _keep(self, observation: Observation, now_s: float, *, is_lifted: bool, is_last: bool = False) -> None:
-        threads = {node.name: node.threads_per_core for node in observation.nodes if shares_cores(node, self._rules)}
-        caps = self._yields if self._rules.caps and not is_lifted else {}
-        self._parts.tell(observation.jobs, self._sharing, caps, threads, now_s)
-        orders = list(self._limit_orders(observation, now_s, is_last=is_last))[:MOST_MOVED]
+    def _keep(self, observation: Observation, now_s: float, *, is_lifted: bool) -> None:
+        self._tell(observation, now_s, is_lifted=is_lifted)
+        orders = list(self._limit_orders(observation, now_s))[:MOST_MOVED]
         for order, refusal in self._sent(orders):
             if isinstance(order, GateOrder) and order.limit_s is not None:
                 self._moved_s[order.job_id] = now_s
                 told = f"job {order.job_id}: its time limit is {duration(order.limit_s)} now, as it shares cores"
                 self._log(told if not refusal else f"job {order.job_id}: its time limit stays: {refusal}")
 
-    def _limit_orders(self, observation: Observation, now_s: float, *, is_last: bool) -> Iterator[GateOrder]:
+    def _tell(self, observation: Observation, now_s: float, *, is_lifted: bool) -> None:
+        threads = {node.name: node.threads_per_core for node in observation.nodes if shares_cores(node, self._rules)}
+        caps = self._yields if self._rules.caps and not is_lifted else {}
+        self._parts.tell(observation.jobs, self._sharing, caps, threads, now_s)
+
+    def _limit_orders(self, observation: Observation, now_s: float) -> Iterator[GateOrder]:
         running = {job.id for job in observation.jobs if job.state is JobState.RUNNING and job.id in self._sharing}
         self._moved_s = {job_id: at_s for job_id, at_s in self._moved_s.items() if job_id in running}
         for job in observation.jobs:
@@ -186,16 +195,12 @@ class Sharer:
                 continue
             limited = LimitedJob(own_s, job.walltime_s, self._moved_s.get(job.id), _until_reserved_s(job, observation))
             progress, part = self._book.of(job), self._yields[job.id]
-            wanted_s = (
-                max(job.walltime_s, wanted_limit_s(limited, progress, part, self._rules.most_extension))
-                if is_last
-                else new_limit_s(limited, progress, part, now_s, self._rules.most_extension)
-            )
-            order = None if wanted_s in (None, job.walltime_s) else move_limit(job, wanted_s or 0)
+            wanted_s = new_limit_s(limited, progress, part, now_s, self._rules.most_extension)
+            order = None if wanted_s is None else move_limit(job, wanted_s)
             if order is not None:
                 yield order
 
-    def _sent(self, orders: list[Order] | list[GateOrder]) -> Iterator[tuple[Order, str]]:
+    def _sent(self, orders: Sequence[Order]) -> Iterator[tuple[Order, str]]:
         """Send them one by one; each with Slurm's refusal, empty for none."""
         for answer in reached(self._executor.execute(orders)):
             yield answer.order, "" if answer.refused is None else str(answer.refused)
@@ -224,8 +229,9 @@ class Sharer:
             return True
         key = (job.id, job.restarts)
         if key not in self._signalled_s:
+            told = f"job {job.id}: it is to be paused in {self._rules.grace_s} s, and gets {self._rules.signal} first"
             for _, refusal in self._sent([SignalOrder(job.id, self._rules.signal)]):
-                self._log(f"job {job.id}: it is to be paused in {self._rules.grace_s} s and has got its signal {refusal}".rstrip())
+                self._log(f"{told}: {refusal}" if refusal else told)
             self._signalled_s[key] = now_s
         return abs(now_s - self._signalled_s[key]) >= self._rules.grace_s
 

@@ -22,7 +22,11 @@ def sharing_jobs(observation: Observation, rules: SharingRules) -> list[SharingJ
     """The jobs that run on nodes that share, managed or not, with the cores that they need on each node."""
     threads = {node.name: node.threads_per_core for node in observation.nodes if shares_cores(node, rules)}
     running = (job for job in observation.jobs if job.state.occupies_nodes and not job.is_completing and job.allocated)
-    return [SharingJob(job.id, job.allocated, _cores(job, threads[job.allocated[0]])) for job in running if _is_on(job, threads)]
+    return [
+        SharingJob(job.id, job.allocated, _cores(job, threads[job.allocated[0]]))
+        for job in running
+        if _is_on(job, threads)
+    ]
 
 
 def count_shared_cores(observation: Observation, rules: SharingRules | None) -> Observation:
@@ -33,9 +37,7 @@ def count_shared_cores(observation: Observation, rules: SharingRules | None) -> 
     for job in sharing_jobs(observation, rules):
         needed.update(dict.fromkeys(job.nodes, job.cores))
     nodes = tuple(
-        replace(
-            node, allocated=node.allocated._replace(cores=needed[node.name]), jobs_to_a_core=rules.most_to_a_core
-        )
+        replace(node, allocated=node.allocated._replace(cores=needed[node.name]), jobs_to_a_core=rules.most_to_a_core)
         if shares_cores(node, rules)
         else node
         for node in observation.nodes

@@ -50,7 +50,7 @@ class EstimateBoard:
         #: What keeps estimates from being made or stored now; empty when nothing does.
         self.trouble = ""
         #: Estimates a job that is only tried; None where no estimates are made.
-        self.of_tried: Callable[[Situation, Snapshot, ObservedJob], StartEstimate] | None = None
+        self.of_tried: Callable[[Situation, Snapshot, ObservedJob], StartEstimate | None] | None = None
 
     def by_limits(self, job_id: int) -> float | None:
         """When the job starts if all jobs run until their limits; None if that is not known."""

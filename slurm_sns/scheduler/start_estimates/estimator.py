@@ -11,7 +11,7 @@ something else than nodes meanwhile, is judged by nobody.
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from slurm_sns.estimates.past_runs import Kin, PastRun, PastRuns
 from slurm_sns.estimates.run_times import HIGH, LOW, ExpectedTimes, TimeLimits
 from slurm_sns.model import ActiveJob, ActiveState, Snapshot
 from slurm_sns.policies.base import Policy
+from slurm_sns.policies.by_partition import ByPartition, parts
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.scheduler.observation import JobState, ObservedJob
@@ -91,7 +92,12 @@ class Estimator:
             self._judge(start)
 
     def round(self, situation: Situation, starting: Collection[int]) -> NewEvidence:
-        """Learn from what is seen, and estimate anew; `starting` are jobs that this cycle has placed."""
+        """Learn from what is seen, and estimate anew; `starting` are jobs that this cycle has placed.
+
+        Jobs that share cores are not estimated.
+        """
+        if sharing := self._settings.sharing_partitions:
+            situation = replace(situation, snapshot=parts(situation.snapshot, sharing)[1])
         with self._lock:
             learnt = self._learn(situation)
             wanted = self._wanted(situation, starting)
@@ -106,8 +112,12 @@ class Estimator:
         )
         return learnt
 
-    def of_tried(self, situation: Situation, snapshot: Snapshot, job: ObservedJob) -> StartEstimate:
+    def of_tried(self, situation: Situation, snapshot: Snapshot, job: ObservedJob) -> StartEstimate | None:
         """The estimate of a job that is only tried, and waits in this snapshot; nobody judges it. For any thread."""
+        if sharing := self._settings.sharing_partitions:
+            snapshot = parts(snapshot, sharing)[1]
+            if all(each.id != job.id for each in snapshot.waiting):
+                return None
         with self._lock:
             return self._estimates(situation, snapshot, frozenset({job.id}), tried=job)[job.id]
 
@@ -217,7 +227,11 @@ def _limits(situation: Situation, scene: Scene, names: Mapping[int, ObservedJob]
 
 
 def rules_of(policy: Policy) -> Rules | None:
-    """The rules by which the policy's cycles match; None for one that a look ahead does not know."""
+    """The rules by which the policy's cycles match; None for one that a look ahead does not know.
+
+    Where some partitions share cores they are those of all others.
+    """
+    policy = policy.others if isinstance(policy, ByPartition) else policy
     return policy.rules if isinstance(policy, Portfolio) else None
 
 
