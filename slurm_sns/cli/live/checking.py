@@ -92,7 +92,9 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
     if site:
         yield from sns_yaml.running(settings, site, expected)
     if settings.agents.controller is not None:
-        yield from site_settings.for_agents(main, lines, conf_text.read(main.with_name("cgroup.conf")))
+        cgroup_conf = conf_text.read(main.with_name("cgroup.conf"))
+        all_share = set(settings.partitions) == set(settings.sharing.partitions)
+        yield from site_settings.for_agents(main, lines, cgroup_conf, all_share=all_share)
     if reports:
         yield from resctrl.findings(rendered["resctrl.yaml"], found)
     if SYSTEMD.is_dir():
@@ -147,7 +149,7 @@ def _agents(settings: "configuration.Config") -> tuple[list[str], list[str]]:
         told = ask(settings.paths.socket, {"command": "status"})["agents"]
     except (SnsError, KeyError):
         return [], []  # that the scheduler does not run is a finding of its own
-    return told["away"], told.get("confined", [])
+    return told["away"], told["confined"]
 
 
 def _fields(finding: "Finding") -> "FindingValues":

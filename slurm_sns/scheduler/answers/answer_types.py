@@ -151,6 +151,8 @@ class ConnectedAgents(TypedDict):
     """What keeps an agent from working, by node."""
     unpartitioned: dict[str, str]
     """Why an agent does not partition its node's cache, by node."""
+    confined: list[str]
+    """Those nodes whose jobs share cores on which a job may use some of the CPUs only."""
 
 
 class LearningCounts(TypedDict):

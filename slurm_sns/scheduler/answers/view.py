@@ -189,7 +189,7 @@ def agents_data(
 
     The nodes that need one are those whose cache or bandwidth jobs share, `partitioned`, or whose cores, `sharing`.
     `away` are those of them without one. By node, `troubles` says what keeps an agent from working, and
-    `unpartitioned` why an agent does not partition its node's cache.
+    `unpartitioned` why an agent does not partition its node's cache. On those of `confined` a job may not use all CPUs.
     """
     names = sorted(partitioned | sharing)
     return {
@@ -202,6 +202,9 @@ def agents_data(
             for name, each in sorted(states.items())
             if name not in sharing - partitioned and (why := _unpartitioned(each))
         },
+        "confined": [
+            name for name in sorted(sharing & states.keys()) if any(each.is_confined for each in states[name].jobs)
+        ],
     }
 
 

@@ -16,7 +16,7 @@ from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.scheduler.history import KeptValue
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.ports import History
-from slurm_sns.sharing.progress import Progress, SharingJob
+from slurm_sns.sharing.progress import RunProgress, SharingJob
 
 #: The name under which the store keeps it, beside the policies' histories.
 NAME = "sharing"
@@ -48,7 +48,7 @@ class SharedTime(NamedTuple):
     pauses: int = 0
     lost_core_s: float = 0.0
 
-    def plus(self, run: Progress, cores: int) -> "SharedTime":
+    def plus(self, run: RunProgress, cores: int) -> "SharedTime":
         """With one run more, of so many cores in all."""
         charged_s, virtual_s = self.charged_core_s + cores * run.ran_s, self.virtual_core_s + cores * run.virtual_s
         return self._replace(runs=self.runs + 1, charged_core_s=charged_s, virtual_core_s=virtual_s)
@@ -68,7 +68,7 @@ class JobProgress(NamedTuple):
     first_submit_s: int
     submit_s: int
     account: str
-    progress: Progress
+    progress: RunProgress
     cores: int = 0
 
     def is_of(self, job: ObservedJob) -> bool:
@@ -108,7 +108,7 @@ class Book:
         """What keeps it from being stored now; empty when nothing does."""
         return self._kept.trouble
 
-    def of(self, job: ObservedJob) -> Progress:
+    def of(self, job: ObservedJob) -> RunProgress:
         """The progress of this job."""
         return self._known(job).progress
 
@@ -120,7 +120,7 @@ class Book:
         known = self._jobs.get(job.id)
         if known is not None and known.is_of(job):
             return known
-        return JobProgress(job.id, job.submit_s, job.submit_s, job.account, Progress(job.restarts))
+        return JobProgress(job.id, job.submit_s, job.submit_s, job.account, RunProgress(job.restarts))
 
     def go_on(
         self, jobs: Iterable[ObservedJob], sharing: Mapping[int, SharingJob], parts: Mapping[int, float], now_s: float
@@ -155,7 +155,7 @@ class Book:
         if not self._is_stored and self._kept.is_due(now_s):
             self._store(now_s)
 
-    def _count(self, day: int, job: JobProgress, ended: Progress) -> None:
+    def _count(self, day: int, job: JobProgress, ended: RunProgress) -> None:
         key = (day, job.account)
         self._times[key] = self._time(key).plus(ended, job.cores)
         self._times = {key: each for key, each in self._times.items() if key[0] > day - DAYS_KEPT}

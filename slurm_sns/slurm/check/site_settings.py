@@ -265,10 +265,12 @@ def _core_distribution(config: Config, site: Site) -> Finding:
     )
 
 
-def for_agents(path: Path, slurm_conf: Sequence[Line], cgroup_conf: Sequence[Line]) -> Iterator[Finding]:
+def for_agents(
+    path: Path, slurm_conf: Sequence[Line], cgroup_conf: Sequence[Line], *, all_share: bool = False
+) -> Iterator[Finding]:
     """Check the lines of slurm.conf, which is at `path`, and of cgroup.conf: what agents need to know jobs' processes.
 
-    Short timeouts are wrong: they cost jobs and nodes. With the other settings the agents work, and know less.
+    `all_share`: jobs share the cores of all nodes, so none is to stay on its own. Short timeouts are wrong: they cost jobs and nodes. With the other settings the agents work, and know less.
     """
     options = last_options(slurm_conf)
     timeouts = {name: options.get(name.lower(), "") for name in TIMEOUTS}
@@ -302,6 +304,8 @@ def for_agents(path: Path, slurm_conf: Sequence[Line], cgroup_conf: Sequence[Lin
         "they look for the children of slurmstepd: what a job starts is measured with it and is in its group, "
         "but processes that are no children of it any more are not moved when its group is made later",
     )
+    if all_share:
+        return
     task_plugin = options.get("taskplugin", "")
     constrains = last_options(cgroup_conf).get("constraincores", "").lower() in ("yes", "true", "1")
     yield warning(

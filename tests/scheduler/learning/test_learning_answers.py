@@ -5,15 +5,17 @@ from dataclasses import replace
 
 import pytest
 from emulated import RULES, Cluster, cluster
-from live import ALICE, BOB, ENFORCE
+from live import ALICE, BOB, ENFORCE, SHARING
 from test_live_learning import BFS, MG, TRUTH, explore
 
 from slurm_sns.cli.live import profile, status_view, terminal
 from slurm_sns.errors import BadInput
+from slurm_sns.model import Resources
 from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.scheduler.answers.requests import Answers
 from slurm_sns.scheduler.answers.view import RecentCycles, agents_data, whys_unpartitioned
 from slurm_sns.scheduler.observation import JobState
+from slurm_sns.scheduler.settings import Settings
 from slurm_sns.wire.values import JobThere, NodeFacts, NodeState, RunId
 
 ADMIN = 0
@@ -25,11 +27,11 @@ def site() -> Cluster:
     return cluster(TRUTH)
 
 
-def ask(site: Cluster, command: str, user_id: int = ADMIN, **more):
+def ask(site: Cluster, command: str, user_id: int = ADMIN, settings: Settings = ENFORCE, **more):
     """The answer, as the socket sends it."""
     recent = RecentCycles()
     recent.publish(site.site.views[-1])
-    answers = Answers(recent, site.site.decisions, spread_n_share(), frozenset({ADMIN}), settings=ENFORCE, asked=set())
+    answers = Answers(recent, site.site.decisions, spread_n_share(), frozenset({ADMIN}), settings=settings, asked=set())
     return json.loads(json.dumps(answers.answer({"command": command, **more}, user_id)))
 
 
@@ -54,6 +56,7 @@ def test_status_tells_which_agents_answer_and_what_is_wrong_with_them(site) -> N
         "away": ["c2"],
         "troubles": {},
         "unpartitioned": {"c3": "resctrl is not mounted", "c4": "its agent only measures (sns agent --observe)"},
+        "confined": [],
     }
     assert told["learning"] == {"programs": 0, "exploring_runs": 1, "exploring_nodes": 1}
     lines = list(status_view.plain_lines(told, told["at_s"]))
@@ -74,6 +77,24 @@ def test_without_agents_status_says_nothing_about_them(site) -> None:
 def test_the_trouble_of_an_agent_is_shown_by_node() -> None:
     told = agents_data({"c1": state("c1", trouble="/var/lib/sns-agent: no space left"), "c9": state("c9")}, {"c1"})
     assert (told["connected"], told["troubles"]) == (1, {"c1": "/var/lib/sns-agent: no space left"})
+
+
+def test_nodes_whose_jobs_share_cores_need_an_agent_and_no_cache() -> None:
+    bound = JobThere(RunId(7), is_confined=True)
+    seen = {"c1": state("c1", bound), "f1": state("f1", bound, ways=0), "f2": state("f2", JobThere(RunId(8)), ways=0)}
+    told = agents_data(seen, {"c1"}, {"f1", "f2", "f3"})
+    assert (told["nodes"], told["connected"], told["away"]) == (4, 3, ["f3"])
+    assert (told["confined"], told["unpartitioned"]) == (["f1"], {})
+
+
+def test_status_counts_the_agents_of_nodes_whose_jobs_share_cores(site) -> None:
+    site.cycle()
+    view = site.site.views[-1]
+    bare = {name: replace(each, capacity=Resources(28, 128_000)) for name, each in view.situation.nodes.items()}
+    site.site.views.append(replace(view, situation=replace(view.situation, nodes=bare), agents={}))
+    assert ask(site, "status")["agents"]["away"] == []
+    sharing = replace(ENFORCE, sharing=replace(SHARING, partitions=frozenset({"main"})))
+    assert ask(site, "status", settings=sharing)["agents"]["away"] == sorted(bare)
 
 
 # queue

@@ -62,6 +62,12 @@ def test_jobs_that_are_not_bound_to_cores_cost_ways_in_every_cache(plugins: str,
     assert "its ways count in each cache" in warning.advice
 
 
+def test_where_jobs_share_the_cores_of_all_nodes_none_is_to_stay_on_its_own() -> None:
+    lines = [Line(PATH, text) for text in (GOOD[0], "TaskPlugin=task/cgroup", PATIENT)]
+    unbound = [Line(PATH, "ConstrainCores=no")]
+    assert [each for each in site_settings.for_agents(PATH, lines, unbound, all_share=True) if not each.is_well] == []
+
+
 def test_processes_that_slurm_follows_by_their_parents_are_a_warning() -> None:
     (warning,) = told("ProctrackType=proctrack/linuxproc", GOOD[1])
     assert (warning.ok, warning.found) == (True, "ProctrackType=proctrack/linuxproc")
