@@ -83,7 +83,9 @@ class Sharer:
         self._signalled_s: dict[tuple[int, int], float] = {}
         self._sharing: Mapping[int, SharingJob] = {}
         self._yields: Mapping[int, float] = {}
-        self._paused = 0
+        self._number_paused = 0
+        #: Whether this cycle's snapshot says who may be paused.
+        self._knows_whom = False
         self.view = NOTHING_SHARED
 
     @property
@@ -94,6 +96,7 @@ class Sharer:
     def begin(self, situation: Situation) -> Situation:
         """Note what the jobs have made of their runs; the situation in which the snapshot says so."""
         now_s = float(situation.snapshot.now_s)
+        self._knows_whom = False
         try:
             observation = situation.observation
             before = self._yields
@@ -108,12 +111,13 @@ class Sharer:
                 is_on=True,
                 yields=self._yields,
                 most_lost_core_s=self._most_lost_core_s(observation),
-                paused=self._paused,
+                paused=self._number_paused,
             )
-            return self._told(situation)
+            situation = self._told(situation)
+            self._knows_whom = True
         except Exception as problem:  # noqa: BLE001 - a defect here must not keep jobs from being placed
             self._outage.met_defect(problem, now_s)
-            return situation
+        return situation
 
     def keep(self, situation: Situation, *, disabled: bool) -> Unreachable | None:
         """Tell the agents, and move time limits; `disabled`: caps are lifted. The error that ended this early."""
@@ -124,6 +128,8 @@ class Sharer:
     def pause(self, situation: Situation, plan: Plan) -> tuple[dict[int, RestartNote], Unreachable | None]:
         """Pause the jobs that the plan wants away: what was paused, by job id, and the error that ended this early."""
         notes: dict[int, RestartNote] = {}
+        if not self._knows_whom:
+            return notes, None
         lost = self._carefully(situation, lambda: notes.update(self._pauses(situation, plan)))
         return notes, lost
 
@@ -246,7 +252,7 @@ class Sharer:
             if self._is_told(job, now_s):
                 lost = Pause(now_s, job.id, self._lost_core_s(active[job.id], situation))
                 if self._requeued(lost, situation):
-                    self._paused += 1
+                    self._number_paused += 1
                     why = f"{each.reason}; at most {duration(lost.lost_core_s)} of core time are lost"
                     self._log(f"job {job.id}: {why}")
                     yield job.id, RestartNote(why, Explanation(), (), is_proposal=False)
