@@ -2,6 +2,8 @@
 
 The store has no starts of Slurm. Its snapshots show jobs that still waited some time after their start was planned;
 that is all it says of what Slurm did. For more there are `sns observe` and accounting.
+
+Of a scheduler in the mode enforce there is a page where it restarts jobs, or lets jobs share cores.
 """
 
 from collections import Counter

@@ -35,7 +35,7 @@ What = Annotated[
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", "-c", help="An sns.yaml: report on the plans in the store of its scheduler."),
+    typer.Option("--config", "-c", help="An sns.yaml: report on the store of its scheduler."),
 ]
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE.html", help="Write the page there, as one HTML file.")]
 
@@ -79,8 +79,9 @@ def report(
     """What slurm_sns would do on a cluster, beside what Slurm does: a page of text, HTML or JSON.
 
     From accounting: `sns report accounting.psv --slurm-conf slurm.conf`. After `sns observe`: `sns report
-    sns-observed`. Where a scheduler runs in the mode observe: `sns report --config /etc/slurm/sns.yaml`, as SlurmUser.
-    Nothing of Slurm is asked or changed.
+    sns-observed`. Where a scheduler runs: `sns report --config /etc/slurm/sns.yaml`, as SlurmUser. In the modes observe
+    and advise that has its plans, in enforce restarts of suspended jobs and shared cores. Nothing of Slurm is asked or
+    changed.
     """
     if out is not None:
         _require_writable(out)

@@ -58,7 +58,7 @@ class QueuedJobBase(TypedDict):
     nodes: list[str]
     """The nodes that it has or is placed on."""
     reason: str
-    """Why it waits, or why it was placed there."""
+    """Why it waits, or why it was placed there; of a running job that shares its cores, how it goes on."""
 
 
 class WaitCause(TypedDict):
