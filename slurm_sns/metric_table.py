@@ -64,7 +64,7 @@ METRICS = (
     _gauge(
         "trouble",
         "1 while a part does not work: cycle (Slurm does not answer, or a cycle fails), store, learning, restarts, "
-        "estimates.",
+        "sharing, estimates.",
         "part",
     ),
     _gauge("scheduler_start_time_seconds", "When the scheduler began to count, Unix seconds."),
@@ -81,8 +81,8 @@ METRICS = (
     _counter("slurm_read_errors_total", "Reads that slurmctld did not answer."),
     _counter(
         "job_changes_total",
-        "Changes of jobs sent to slurmctld, by kind (place, regate, free, renew, widen, unboost, requeue) and result "
-        "(done, refused, unreachable).",
+        "Changes of jobs sent to slurmctld, by kind (place, regate, free, renew, widen, unboost, limit, requeue, "
+        "signal) and result (done, refused, unreachable).",
         "kind",
         "result",
     ),
@@ -140,6 +140,15 @@ METRICS = (
     _gauge("agents_in_trouble", "Connected agents that cannot work."),
     _gauge("agents_unpartitioned", "Connected agents that do not partition their node's cache."),
     _gauge("exploring_nodes", "Nodes that exploring runs hold."),
+    _gauge(
+        "sharing_jobs",
+        "Jobs that run on nodes whose cores are shared, whoever placed them. This metric and the next four are missing "
+        "where no partition shares cores (sharing.partitions).",
+    ),
+    _gauge("sharing_least_yield", "The smallest part of its cores that one of these jobs gets, 0 to 1; 1 without any."),
+    _gauge("sharing_lost_core_seconds", "The work that the pauses of the last 24 hours have lost, at most."),
+    _gauge("sharing_most_lost_core_seconds", "What pauses may lose in 24 hours (sharing.most_lost)."),
+    _counter("sharing_pauses_total", "Jobs that share cores and were paused: requeued to make room for others."),
 )
 BY_NAME = {metric.name.removeprefix("slurm_sns_"): metric for metric in METRICS}
 

@@ -626,11 +626,42 @@ class RestartsReport(TypedDict):
     """Both, oldest first."""
 
 
+class SharedTimeValues(TypedDict):
+    """The runs of an account on nodes that share cores, and its pauses there, in a day."""
+
+    day: str
+    """The day in which the runs ended, UTC: `2026-11-28`."""
+    account: str
+    """The account."""
+    runs: int
+    """How many runs ended; a job that was requeued has several."""
+    charged_core_h: float
+    """All cores of these runs for as long as they ran, core-hours, without weights of a partition or a QOS."""
+    virtual_core_h: float
+    """What they had of that, core-hours."""
+    pauses: int
+    """How often jobs were paused."""
+    lost_core_h: float
+    """The work that these pauses lost at most, core-hours."""
+
+
+class SharingReport(TypedDict):
+    """What the store of a scheduler says of partitions whose jobs share cores, in the last year."""
+
+    partitions: list[str]
+    """The partitions that share now."""
+    most_to_a_core: int
+    """So many jobs to a core at most."""
+    times: list[SharedTimeValues]
+    """By day and account, oldest first."""
+
+
 class ReportJson(TypedDict):
     """`sns report --json`."""
 
     about: str
-    """What is reported on: `accounting`, `looks`, `store` or `restarts`; the field of the same name has it."""
+    """What is reported on: `accounting`, `looks`, `store`, `restarts` or `sharing`; the field of the same name has it.
+    A scheduler that restarts jobs and lets others share cores has `restarts` here, and both fields."""
     title: str
     """The title of the page."""
     summary: list[str]
@@ -643,6 +674,8 @@ class ReportJson(TypedDict):
     """The plans in a scheduler's store."""
     restarts: NotRequired[RestartsReport]
     """The restarts of suspended jobs in a scheduler's store."""
+    sharing: NotRequired[SharingReport]
+    """What runs on shared cores had, in a scheduler's store."""
 
 
 class WatchLine(TypedDict):

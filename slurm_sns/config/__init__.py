@@ -19,7 +19,7 @@ from slurm_sns.config.settings import NodeEntry, SnsYaml, parameters_from
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.base import Policy
 from slurm_sns.policies.by_partition import ByPartition
-from slurm_sns.policies.dfrs.shares import Shares
+from slurm_sns.policies.dfrs.shares import CoreSharing
 from slurm_sns.policies.registry import specification
 from slurm_sns.sharing.rules import SharingRules
 from slurm_sns.submit.table import FilterTable, NodeShape, first_lease_s
@@ -53,7 +53,7 @@ class Config(SnsYaml):
         rules = self.sharing_rules
         if rules is None:
             return policy
-        return ByPartition(policy, Shares(rules.most_to_a_core, pauses=rules.pauses), rules.partitions)
+        return ByPartition(policy, CoreSharing(rules.most_to_a_core, pauses=rules.pauses), rules.partitions)
 
     @property
     def sharing_rules(self) -> SharingRules | None:

@@ -240,7 +240,7 @@ class SharingSection(Section):
     pause: Literal["none", "restartable"] = "none"
     protect_s: Annotated[int, Field(ge=0, le=604_800)] = 600
     max_restarts: Annotated[int, Field(ge=1, le=1000)] = 5
-    signal: grammar.one_of((*_SIGNALS, "none")) = "USR1"  # type: ignore[valid-type]  # made from the names
+    signal: grammar.one_of((*_SIGNALS, "none")) = "none"  # type: ignore[valid-type]  # made from the names
     grace_s: Annotated[int, Field(ge=0, le=3600)] = 60
     most_lost: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.1
     most_extension: Annotated[float, Field(ge=1, le=100, allow_inf_nan=False)] = 4.0

@@ -100,8 +100,11 @@ class CgroupGone(CgroupError):
     """The cgroup does not exist, or no longer."""
 
 
-class ThreadEnded(CgroupError):
-    """The thread that was to be put into a cgroup has ended."""
+class ThreadStays(CgroupError):
+    """The thread cannot be put into a cgroup: it has ended, or it is a real-time thread on cgroup v1.
+
+    A new cgroup there has no time for those (`cpu.rt_runtime_us`, CONFIG_RT_GROUP_SCHED).
+    """
 
 
 class CgroupFiles:
@@ -145,10 +148,9 @@ class CgroupFiles:
             try:
                 os.write(opened, f"{text}\n".encode("ascii"))
             except OSError as problem:
-                if problem.errno == errno.EINVAL:
-                    raise CgroupError(f"the kernel refuses {text!r} in {'/'.join((*names, file))}") from None
-                if problem.errno == errno.ESRCH:
-                    raise ThreadEnded(f"thread {text} has ended") from None
+                if problem.errno in (errno.EINVAL, errno.ESRCH):
+                    error = ThreadStays if file == "tasks" else CgroupError
+                    raise error(f"the kernel refuses {text!r} in {'/'.join((*names, file))}") from None
                 raise
             finally:
                 os.close(opened)
@@ -279,7 +281,7 @@ class Cgroups:
         there = set(self.threads(own))
         for thread in self.threads(JobCgroup(1, slurms)):
             if thread not in there:
-                with suppress(ThreadEnded):
+                with suppress(ThreadStays):
                     self._files.write(own.names, "tasks", str(thread))
         return own
 

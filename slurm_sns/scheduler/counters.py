@@ -13,13 +13,13 @@ from slurm_sns.errors import SnsError
 from slurm_sns.metric_table import CYCLE_BOUNDS_S, WAIT_BOUNDS_S
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.base import Choice, Explanation, JobRequest, NodeType, Policy
-from slurm_sns.scheduler.gate.orders import Answer, GateOrder, Order, OrderKind
+from slurm_sns.scheduler.gate.orders import Answer, GateOrder, Order, OrderKind, SignalOrder
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.ports import Executor, Ports, State
 
 PHASES = ("observe", "plan", "send")
-REQUEUE = "requeue"
-KINDS = (*(kind.value for kind in OrderKind), REQUEUE)
+REQUEUE, SIGNAL = "requeue", "signal"
+KINDS = (*(kind.value for kind in OrderKind), REQUEUE, SIGNAL)
 RESULTS = DONE, REFUSED, UNREACHABLE = ("done", "refused", "unreachable")
 #: The partition of jobs that run elsewhere than sns.yaml says, as after a change of it.
 OTHER = "other"
@@ -62,7 +62,13 @@ class Counters:
 
     def answered(self, answer: Answer) -> None:
         """Count the answer to an order."""
-        kind = answer.order.kind.value if isinstance(answer.order, GateOrder) else REQUEUE
+        match answer.order:
+            case GateOrder(kind=of_gate):
+                kind = of_gate.value
+            case SignalOrder():
+                kind = SIGNAL
+            case _:
+                kind = REQUEUE
         result = UNREACHABLE if answer.unreachable is not None else DONE if answer.refused is None else REFUSED
         self.changes[kind, result] += 1
 

@@ -10,7 +10,7 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010) has run times at ful
 from dataclasses import dataclass
 from math import ceil
 
-from slurm_sns.sharing.progress import Progress
+from slurm_sns.sharing.progress import RunProgress
 
 #: Slurm counts limits in minutes.
 MINUTE_S = 60
@@ -33,7 +33,7 @@ class LimitedJob:
     longest_s: float = float("inf")
 
 
-def wanted_limit_s(job: LimitedJob, progress: Progress, part: float, most_extension: float) -> int:
+def wanted_limit_s(job: LimitedJob, progress: RunProgress, part: float, most_extension: float) -> int:
     """The TimeLimit with which the job ends when its virtual time is used up, in seconds, whole minutes, rounded up.
 
     It is at most `most_extension` times the owner's limit, and never below the owner's.
@@ -44,7 +44,7 @@ def wanted_limit_s(job: LimitedJob, progress: Progress, part: float, most_extens
     return max(wanted_s, job.own_s)
 
 
-def new_limit_s(job: LimitedJob, progress: Progress, part: float, now_s: float, most_extension: float) -> int | None:
+def new_limit_s(job: LimitedJob, progress: RunProgress, part: float, now_s: float, most_extension: float) -> int | None:
     """The TimeLimit to set now; None if it stays."""
     wanted_s = wanted_limit_s(job, progress, part, most_extension)
     if wanted_s == job.limit_s:

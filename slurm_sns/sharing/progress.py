@@ -34,7 +34,7 @@ def yields(cores: Mapping[str, int], jobs: Iterable[SharingJob]) -> dict[int, fl
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """What a job has made of its run: `ran_s` seconds (without suspensions), of which `virtual_s` at the full speed.
 
     `before_s` is the virtual time of its runs that were paused. `restarts` tells its runs apart.
@@ -50,9 +50,9 @@ class Progress:
         """The virtual time of all its runs, by which its priority falls."""
         return self.before_s + self.virtual_s
 
-    def after(self, restarts: int, ran_s: float, part: float) -> "Progress":
+    def after(self, restarts: int, ran_s: float, part: float) -> "RunProgress":
         """The same a moment later: it has run for `ran_s` by now, since the last look with the yield `part`."""
-        here = self if restarts == self.restarts else Progress(restarts, before_s=self.all_s)
-        return Progress(
+        here = self if restarts == self.restarts else RunProgress(restarts, before_s=self.all_s)
+        return RunProgress(
             restarts, max(ran_s, here.ran_s), here.virtual_s + max(0.0, ran_s - here.ran_s) * part, here.before_s
         )

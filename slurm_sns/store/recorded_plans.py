@@ -73,14 +73,17 @@ class RecordedPlans:
                 yield RecordedStart(tasks.get(job_id, job_id), at_s, tuple(dict.fromkeys(parts)), chosen, cores)
 
     def restarts(self) -> list[RecordedRestart]:
-        """All restarts and proposals, oldest first."""
+        """All restarts of suspended jobs and proposals, oldest first; a pause where jobs share cores is none."""
         tasks = self._tasks
         of_restarts = select(decisions).where(decisions.c.action.in_(("restart", "proposal"))).order_by(decisions.c.id)
         with transaction(self._engine, UNREADABLE) as connection:
             rows = connection.execute(of_restarts).mappings().all()
         found: list[RecordedRestart] = []
         for row in rows:
-            stays, *others = json.loads(row["considered"])["considered"]
+            terms = json.loads(row["considered"])["considered"]
+            if not terms:  # a pause
+                continue
+            stays, *others = terms
             chosen = next((each["figures"] for each in others if each["outcome"] == CHOSEN), stays["figures"])
             found.append(
                 RecordedRestart(

@@ -74,8 +74,9 @@ else:
 class Grant:
     """What a run may have on each of its nodes: LLC ways of its own, memory bandwidth, and its part of the CPU.
 
-    `ways` and `bandwidth_gbps` are 0 where it has none of its own. `has_nodes_alone`: no other job is placed on its
-    nodes. `samples`: its ways are to be changed while it runs, so that its curves are measured.
+    `ways` and `bandwidth_gbps` are 0 where it has none of its own. `cpu_share`: agents take it from a `Change` alone.
+    `has_nodes_alone`: no other job is placed on its nodes. `samples`: its ways are to be changed while it runs, so that
+    its curves are measured.
     """
 
     run: RunId

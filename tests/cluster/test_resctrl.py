@@ -244,17 +244,23 @@ def test_what_the_kernel_refuses_costs_no_other_job_its_group_and_the_next_apply
         )
 
 
-#: A quarter of two cores for each of these jobs, as the kernel then has it; the limits after they were lifted.
+#: Weights of these jobs by 3 CPUs and 1, and of their user by both; a quarter of two CPUs for each, as the kernel then
+#: has it; the limits after they were lifted.
 SHARES = f"""
 import json, sys
 from pathlib import Path
 from slurm_sns.node.cgroups import Cgroups
 cgroups, jobs = Cgroups(Path("/sys/fs/cgroup"), "{NODE}"), [int(job) for job in sys.argv[1:]]
 own = [cgroups.provide(job) for job in jobs]
+cpus = dict(zip(jobs, (3, 1)))
+assert all(cgroups.set_weight(each, cpus[job]) for each, job in zip(own, jobs))
+cgroups.weigh_users(cpus)
+at = [Path("/sys/fs/cgroup", *each.names) for each in own]
+weights = [int((each / "cpu.shares").read_text()) for each in (*at, at[0].parent)]
 set_ = [cgroups.set_share(each, 0.25, 2) and cgroups.limit(each).cpus for each in own]
 threads = [cgroups.threads(each) for each in own]
 lifted = [cgroups.lift(each) and cgroups.limit(each).cpus for each in own]
-print(json.dumps([set_, threads, lifted]))
+print(json.dumps([weights, set_, threads, lifted]))
 """
 REMOVE = f"""
 import sys
@@ -293,10 +299,11 @@ def test_the_threads_of_slurms_job_cgroups_are_put_into_the_jobs_groups(cluster:
 
 
 @pytest.mark.usefixtures("with_cgroups")
-def test_the_cpu_time_of_slurms_jobs_is_limited_and_set_free_again(cluster: Cluster, node: Node) -> None:
+def test_the_cpu_time_of_slurms_jobs_is_weighed_limited_and_set_free_again(cluster: Cluster, node: Node) -> None:
     numbers = started(cluster, 2)
     words = " ".join(map(str, numbers))
-    limits, threads, lifted = json.loads(node.run(f"{PYTHON} -c {shlex.quote(SHARES)} {words}"))
+    weights, limits, threads, lifted = json.loads(node.run(f"{PYTHON} -c {shlex.quote(SHARES)} {words}"))
+    assert weights == [3 * 256, 256, 4 * 16]
     assert (limits, lifted) == ([0.5, 0.5], [None, None])
     processes = node.processes(numbers)
     assert all(set(processes[job]) <= set(found) for job, found in zip(numbers, threads, strict=True))

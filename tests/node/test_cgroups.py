@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from cgroup_trees import KernelFiles, make_v1, make_v2
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.node.cgroups import (
@@ -242,6 +242,7 @@ class TestWeights:
         st.frozensets(st.integers(1, 9)),
         st.sampled_from(["cpu", "cpu,cpuacct"]),
     )
+    @settings(max_examples=30)
     def test_on_cgroup_v1_users_weigh_as_all_their_jobs_do(
         self, jobs: Mapping[int, tuple[int, int]], ended: Set[int], hierarchy: str
     ) -> None:
@@ -492,6 +493,31 @@ class TestOnesOfOurOwn:
         assert provided is not None
         assert tmp_path.joinpath(*provided.names) == directory
         assert not cgroups.remove(5)
+
+    def test_on_the_kernel_a_real_time_thread_stays_outside_and_keeps_no_other_one_there(self) -> None:
+        node = f"snstest{os.getpid()}"
+        slurms = KERNEL_FREEZER / f"slurm_{node}" / "uid_0" / "job_19"
+        if not (os.access(KERNEL_V1 / "cgroup.procs", os.W_OK) and (KERNEL_V1 / "cpu.rt_runtime_us").exists()):
+            pytest.skip("cpu of cgroup v1 cannot be written, or its cgroups take real-time threads")
+        slurms.mkdir(parents=True)
+        cgroups = Cgroups(KERNEL_V1.parent, node)
+        jobs = [subprocess.Popen(["sleep", "60"]) for _ in range(3)]
+        try:
+            for job in jobs:
+                (slurms / "cgroup.procs").write_text(str(job.pid))
+            os.sched_setscheduler(jobs[0].pid, os.SCHED_FIFO, os.sched_param(1))
+            own = cgroups.provide(19)
+            assert own is not None
+            assert cgroups.threads(own) == tuple(sorted(job.pid for job in jobs[1:]))
+        finally:
+            for job in jobs:
+                job.kill()
+                job.wait()
+            while (slurms / "tasks").read_text():
+                time.sleep(0.01)
+            cgroups.remove(19)
+            for cgroup in (slurms, slurms.parent, slurms.parent.parent):
+                cgroup.rmdir()
 
     def test_on_the_kernel_the_jobs_threads_are_limited_and_their_children_too(self) -> None:
         if not all(os.access(each / "cgroup.procs", os.W_OK) for each in (KERNEL_V1, KERNEL_FREEZER)):

@@ -12,7 +12,7 @@ from live import NOW, applied, comment, job, node
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.model import NOTHING, Resources
 from slurm_sns.policies.by_partition import ByPartition
-from slurm_sns.policies.dfrs.shares import Shares
+from slurm_sns.policies.dfrs.shares import CoreSharing
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.restarts.rules import RestartRules
@@ -427,6 +427,6 @@ class Site:
         restarter = None if restarts is None else Restarter(restarts, ports, settings, policy.plan)
         sharer = None
         if (sharing := settings.sharing) is not None:
-            shares = Shares(sharing.most_to_a_core, pauses=sharing.pauses)
+            shares = CoreSharing(sharing.most_to_a_core, pauses=sharing.pauses)
             policy, sharer = ByPartition(policy, shares, sharing.partitions), Sharer(sharing, ports)
         return Scheduler(ports, policy, settings, publish=self.views.append, restarter=restarter, sharer=sharer)

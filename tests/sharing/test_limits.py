@@ -5,17 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slurm_sns.sharing.limits import LimitedJob, new_limit_s, wanted_limit_s
-from slurm_sns.sharing.progress import Progress
+from slurm_sns.sharing.progress import RunProgress
 
 HOUR = 3600
 
 
 def test_a_job_alone_keeps_its_owners_limit():
-    assert wanted_limit_s(LimitedJob(HOUR, HOUR), Progress(0, 1800.0, 1800.0), 1.0, 4) == HOUR
+    assert wanted_limit_s(LimitedJob(HOUR, HOUR), RunProgress(0, 1800.0, 1800.0), 1.0, 4) == HOUR
 
 
 def test_half_the_speed_doubles_what_is_left():
-    at = Progress(0, 1800.0, 900.0)
+    at = RunProgress(0, 1800.0, 900.0)
     assert wanted_limit_s(LimitedJob(HOUR, HOUR), at, 0.5, 4) == 1800 + 2 * 2700
     assert wanted_limit_s(LimitedJob(HOUR, HOUR), at, 0.5, 1.5) == 1.5 * HOUR
     assert wanted_limit_s(LimitedJob(HOUR, HOUR), at, 0.5, 1) == HOUR, "limits count the time on the clock"
@@ -33,7 +33,7 @@ def test_half_the_speed_doubles_what_is_left():
     ],
 )
 def test_limits_are_moved_rarely(ran_s, virtual_s, limit_s, moved_s, new_s):
-    found = new_limit_s(LimitedJob(HOUR, limit_s, moved_s), Progress(0, ran_s, virtual_s), 0.5, 10_000, 4)
+    found = new_limit_s(LimitedJob(HOUR, limit_s, moved_s), RunProgress(0, ran_s, virtual_s), 0.5, 10_000, 4)
     assert found == (None if new_s is None else -(-new_s // 60) * 60)
 
 
@@ -44,7 +44,7 @@ def test_limits_are_moved_rarely(ran_s, virtual_s, limit_s, moved_s, new_s):
 )
 def test_a_job_ends_when_its_virtual_time_is_used_up(own_s, course, cycle_s):
     """Whatever its neighbours do: it never ends before, and afterwards within the two minutes that rounding costs."""
-    limit_s, moved_s, at, now_s = own_s, None, Progress(), 0.0
+    limit_s, moved_s, at, now_s = own_s, None, RunProgress(), 0.0
     steps = [part for lasts_s, part in course for _ in range(-(-lasts_s // cycle_s))]
     parts = iter(steps)
     part = 1.0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_sns.sharing.progress import Progress, SharingJob, yields
+from slurm_sns.sharing.progress import RunProgress, SharingJob, yields
 
 
 def test_a_job_goes_on_by_the_part_that_its_busiest_node_has_for_it():
@@ -35,7 +35,7 @@ def test_no_node_gives_more_than_it_has(placed):
 
 
 def test_virtual_time_is_the_integral_of_the_yield_and_a_new_run_begins_it_anew():
-    at = Progress().after(0, 100.0, 0.5)
+    at = RunProgress().after(0, 100.0, 0.5)
     assert (at.virtual_s, at.all_s) == (50.0, 50.0)
     at = at.after(0, 200.0, 1.0)
     assert at.virtual_s == 150.0

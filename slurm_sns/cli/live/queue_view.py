@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from slurm_sns.cli.live.start_words import by_limits, start_range
-from slurm_sns.cli.live.terminal import new_table, plain
-from slurm_sns.cli.live.waiting_words import RUNS, cell
+from slurm_sns.cli.live.terminal import RUNS, new_table, plain
+from slurm_sns.cli.live.waiting_words import cell
 from slurm_sns.durations import duration
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from slurm_sns.cli.installations import CONTROLLER, needs
 from slurm_sns.cli.json_types import PlannedStartValues, ReportJson, StoreReport
 from slurm_sns.cli.live.report_of_restarts import restart_page, restart_values
+from slurm_sns.cli.live.report_of_sharing import sharing_page, sharing_values
 from slurm_sns.cli.live.terminal import zoned_clock
 from slurm_sns.durations import duration
 from slurm_sns.errors import BadInput, SnsError
@@ -20,6 +21,8 @@ from slurm_sns.node_lists import folded
 from slurm_sns.report.document import ChartPoint, ReportChart, ReportPage, ReportSection, ReportTable
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from slurm_sns.config import Config
     from slurm_sns.store.recorded_plans import RecordedPlans, RecordedStart
 
@@ -40,38 +43,57 @@ COMPARISON = (
 
 
 def report_of_store(config: Path) -> tuple[ReportPage, ReportJson]:
-    """The page and the JSON of the plans in the store of this configuration, in the mode enforce of its restarts.
+    """The page and the JSON of the plans in the store of this configuration; in enforce of restarts and shared cores.
 
     Raises:
-        BadInput: the caller is not SlurmUser, there is no store, or the mode is enforce and no job is restarted.
-        SnsError: the store does not answer.
+        BadInput: the caller is not SlurmUser, there is no store, or the mode is enforce, no job is restarted and none
+            shares cores.
+        SnsError: the store does not answer, or cannot be read.
     """
     needs("sns report --config", CONTROLLER)
     from slurm_sns.cli.live.process import require_slurm_user
     from slurm_sns.config import load
-    from slurm_sns.slurm.state import user_name
     from slurm_sns.store.database import open_store
     from slurm_sns.store.recorded_plans import RecordedPlans
 
     found = load(config)
-    has_restarts = found.mode == "enforce" and found.rescheduling.restart != "off"
-    if found.mode == "enforce" and not has_restarts:
+    if found.mode == "enforce" and found.rescheduling.restart == "off" and found.sharing_rules is None:
         raise BadInput(
             f"{config}: mode is enforce: the starts in its store were sent, and accounting has them; valid: observe, "
-            "advise, or rescheduling.restart: propose"
+            "advise, rescheduling.restart: propose, or a partition in sharing.partitions"
         )
     require_slurm_user(found)
     url = found.database_url
     if url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).is_file():
         raise BadInput(f"{config}: there is no store at {url}; valid: that of a scheduler that has run")
-    recorded = RecordedPlans(open_store(url))
-    if has_restarts:
-        of_restarts = restart_values(recorded.restarts(), user_name)
-        page = restart_page(of_restarts)
-        return page, {"about": "restarts", "title": page.title, "summary": list(page.summary), "restarts": of_restarts}
-    values = store_values(recorded, found)
+    engine = open_store(url)
+    if found.mode == "enforce":
+        return _of_enforce(found, engine)
+    values = store_values(RecordedPlans(engine), found)
     page = page_of(values)
     return page, {"about": "store", "title": page.title, "summary": list(page.summary), "store": values}
+
+
+def _of_enforce(config: "Config", engine: "Engine") -> tuple[ReportPage, ReportJson]:
+    """Restarts, shared cores, or both on one page."""
+    from slurm_sns.slurm.state import user_name
+    from slurm_sns.store.history import StoredHistory
+    from slurm_sns.store.recorded_plans import RecordedPlans
+
+    pages: list[ReportPage] = []
+    values: ReportJson = {"about": "sharing", "title": "", "summary": []}
+    if config.rescheduling.restart != "off":
+        values["about"], values["restarts"] = "restarts", restart_values(RecordedPlans(engine).restarts(), user_name)
+        pages.append(restart_page(values["restarts"]))
+    if (rules := config.sharing_rules) is not None:
+        values["sharing"] = sharing_values(StoredHistory(engine), rules)
+        pages.append(sharing_page(values["sharing"]))
+    page = ReportPage(
+        "; ".join(each.title for each in pages),
+        [sentence for each in pages for sentence in each.summary],
+        [section for each in pages for section in each.sections],
+    )
+    return page, {**values, "title": page.title, "summary": list(page.summary)}
 
 
 def store_values(recorded: "RecordedPlans", config: "Config") -> StoreReport:

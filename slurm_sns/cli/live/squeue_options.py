@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from slurm_sns.cli.live.asking import named
 from slurm_sns.cli.live.queue_view import COLUMNS, since_s
-from slurm_sns.cli.live.waiting_words import RUNS, cell
+from slurm_sns.cli.live.terminal import RUNS
+from slurm_sns.cli.live.waiting_words import cell
 from slurm_sns.errors import BadInput
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded

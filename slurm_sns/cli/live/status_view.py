@@ -100,6 +100,8 @@ def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:
         yield f"estimates: {_estimates(answer['estimates'])}"
     for each in answer.get("restarts", []):
         yield f"restarts {printable(each['user'])}: {_restarts([each])}"
+    if answer.get("sharing"):
+        yield f"sharing: {_sharing(answer['sharing'])}"
     yield f"nodes: {answer['nodes']}"
     if "agents" in answer:
         yield f"agents: {_agents(answer)}"
@@ -156,6 +158,8 @@ def _facts(answer: Answer, now_s: float) -> Table:
         facts.add_row("estimates", _estimates(answer["estimates"]))
     if answer.get("restarts"):
         facts.add_row("restarts", _restarts(answer["restarts"]))
+    if answer.get("sharing"):
+        facts.add_row("sharing", _sharing(answer["sharing"]))
     facts.add_row("cycle", f"{_cycle(answer)}; {answer['cycles']} so far")
     if answer["matched"]:
         facts.add_row("matches", plain(_matches(answer)))
@@ -187,6 +191,15 @@ def _restarts(restarts: list[Answer]) -> str:
     told = [f"{done} in 24 h, at most {lost:.1f} core-hours lost"] if done or not proposed else []
     told += [f"{proposed} proposed in 24 h, at most {would:.1f} core-hours"] if proposed else []
     return "; ".join(told)
+
+
+def _sharing(sharing: Answer) -> str:
+    """How many jobs share cores, the slowest of them, and the pauses of 24 hours against what these may lose."""
+    jobs, pauses = sharing["jobs"], sharing["pauses"]
+    told = f"{jobs} {'job shares' if jobs == 1 else 'jobs share'} cores" if jobs else "no job shares cores"
+    told += f", each with {sharing['least_yield']:.2g} of its own or more" if jobs else ""
+    lost = f"at most {sharing['lost_core_h']:.1f} of {sharing['most_lost_core_h']:.1f} core-hours lost"
+    return f"{told}; {pauses} {'pause' if pauses == 1 else 'pauses'} in 24 h, {lost}"
 
 
 def _agents(answer: Answer) -> str:

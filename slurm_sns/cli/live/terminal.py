@@ -15,6 +15,9 @@ from slurm_sns.cli.live.start_words import sentence
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 
+#: The states of jobs that have started.
+RUNS = ("running", "suspended", "completing")
+
 
 def show(part: RenderableType) -> None:
     """Print one part. Its lines are not wrapped to a terminal's width if standard output is no terminal."""
@@ -82,7 +85,8 @@ def _what_it_is(answer: dict[str, Any], now_s: float) -> Iterator[str]:
     reason = plain(job["reason"])
     if why is not None:
         yield f"{label} is Slurm's own: {plain(why)}"
-        yield f"  {state}" + (f", Slurm's reason: {reason}" if reason else "")
+        whose = "" if job["state"] in RUNS else "Slurm's reason: "  # of a job that has started the words are ours
+        yield f"  {state}" + (f", {whose}{reason}" if reason else "")
         return
     yield f"{label}: {state}"
     if reason:

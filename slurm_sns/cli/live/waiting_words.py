@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from slurm_sns.cli.json_types import WaitGroup
-from slurm_sns.cli.live.terminal import new_table, plain
+from slurm_sns.cli.live.terminal import RUNS, new_table, plain
 from slurm_sns.log import printable
 from slurm_sns.model import WaitKind
 from slurm_sns.scheduler.answers.answer_types import WaitCause
@@ -18,8 +18,6 @@ from slurm_sns.scheduler.answers.answer_types import WaitCause
 Row = Mapping[str, Any]
 
 NONE = "no jobs wait"
-#: The states of jobs that have started.
-RUNS = ("running", "suspended", "completing")
 #: For each kind the words of a cell, and those of the histogram below WAIT FOR. `{of}` is `: about`, or nothing.
 WORDS: Mapping[str, tuple[str, str]] = {
     WaitKind.RESOURCES: ("{about}", "{about}"),

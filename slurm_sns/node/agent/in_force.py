@@ -118,9 +118,12 @@ class CpuShares:
 
     def _set(self, cgroups: Cgroups, run: RunId, wanted: CpuTime) -> None:
         cgroup = cgroups.provide(run.job_id)
-        if cgroup is None or not cgroups.set_weight(cgroup, wanted.cpus):
+        if cgroup is None:
             return  # no step of it is running
-        if cgroups.set_share(cgroup, wanted.share, wanted.cpus) if wanted.cpus else cgroups.lift(cgroup):
+        self.of.pop(run, None)
+        if cgroups.set_weight(cgroup, wanted.cpus) and (
+            cgroups.set_share(cgroup, wanted.share, wanted.cpus) if wanted.cpus else cgroups.lift(cgroup)
+        ):
             self.of[run] = wanted
 
     def _tidy(self, cgroups: Cgroups, jobs: Set[int], *, anew: bool) -> None:

@@ -38,7 +38,7 @@ from slurm_sns.policies.base import no_explanation, own_geometry
 SHORTEST_FLOW_S = 30.0
 
 
-class Shares:
+class CoreSharing:
     """The policy. `pauses`: newcomers may have jobs paused."""
 
     alternatives = staticmethod(own_geometry)

@@ -199,6 +199,21 @@ class UserRestarts(TypedDict):
     """The work that those would have lost at most, core-hours."""
 
 
+class SharingStatus(TypedDict):
+    """How it stands where jobs share cores. The pauses are those of the last 24 hours."""
+
+    jobs: int
+    """The jobs that run on nodes whose cores are shared, whoever placed them."""
+    least_yield: float
+    """The smallest part of its cores that one of them gets, 0 to 1; 1 if none runs."""
+    pauses: int
+    """How often jobs were paused, which is a requeue."""
+    lost_core_h: float
+    """The work that they have lost at most, core-hours."""
+    most_lost_core_h: float
+    """The work that pauses may lose (`sharing.most_lost`), core-hours."""
+
+
 class StatusAnswer(AgentsAndLearning):
     """The scheduler's state. An ordinary user sees only what concerns their own jobs of it."""
 
@@ -260,6 +275,8 @@ class StatusAnswer(AgentsAndLearning):
     """Suspended jobs that were restarted elsewhere, or of which that was proposed, in 24 hours, by owner."""
     estimates: EstimateRecord | None
     """What came of the last week's estimated starts; null while there are none."""
+    sharing: SharingStatus | None
+    """How it stands where jobs share cores; null where no partition shares, or nothing is placed."""
 
 
 class ConsideredRow(TypedDict):

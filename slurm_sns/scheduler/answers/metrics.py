@@ -20,6 +20,7 @@ from slurm_sns.scheduler.gate.job_status import is_held
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.ports import NONE_TAKEN_BACK
 from slurm_sns.scheduler.settings import Settings
+from slurm_sns.scheduler.sharing.sharer import NOTHING_SHARED, SharingView
 from slurm_sns.scheduler.snapshot.situation import Situation
 
 MODES = ("observe", "advise", "enforce")
@@ -64,7 +65,7 @@ class MetricsAnswers:
         self._troubles, self._now_s = troubles, now_s
         self._policy, self._interval_s = policy, interval_s
         self._wins: Counter[str] = Counter()
-        self._taken_back = NONE_TAKEN_BACK
+        self._taken_back, self._sharing = NONE_TAKEN_BACK, NOTHING_SHARED
         self._computing = threading.Lock()
         self._computed: tuple[View, Samples] | None = None
 
@@ -72,7 +73,7 @@ class MetricsAnswers:
         """Count what a cycle that has just ended shows."""
         self._counters.cycles.add(view.took_s)
         self._counters.started(view.situation.observed, view.at_s)
-        self._taken_back = view.taken_back
+        self._taken_back, self._sharing = view.taken_back, view.sharing
         if view.plan.starts and view.plan.report.chosen:
             self._wins[view.plan.report.chosen] += 1
 
@@ -93,6 +94,7 @@ class MetricsAnswers:
 
     def _of_counters(self) -> Samples:
         counters, settings, taken_back = self._counters, self._settings, self._taken_back
+        pauses: Samples = {"sharing_pauses_total": [([], self._sharing.paused)]} if self._sharing.is_on else {}
         return {
             "build_info": [([__version__, self._policy], 1)],
             "mode": [([mode], int(mode == settings.mode)) for mode in MODES],
@@ -108,6 +110,7 @@ class MetricsAnswers:
             "placements_taken_back_total": [(["limit"], taken_back.by_limit), (["not started"], taken_back.in_vain)],
             "job_wait_seconds": [([name], waits.read()) for name, waits in _shown(counters.waits)],
             "portfolio_wins_total": [([name], count) for name, count in self._wins.copy().items()],
+            **pauses,
         }
 
 
@@ -135,6 +138,7 @@ def view_samples(view: View, recent: RecentCycles, settings: Settings) -> Sample
         "nodes": [(["planned"], told["nodes"]), (["unavailable"], len(told["nodes_unavailable"]))],
         "stranded_cores": [([], stranded_cores(view, nodes))],
         **_capacity(nodes),
+        **_shared_cores(view.sharing),
     }
     withheld = idle_withheld_cores(view.plan)
     if withheld is not None:
@@ -148,6 +152,19 @@ def view_samples(view: View, recent: RecentCycles, settings: Settings) -> Sample
             "exploring_nodes": [([], told["learning"]["exploring_nodes"])],
         }
     return samples
+
+
+def _shared_cores(sharing: SharingView) -> Samples:
+    """What the view says of partitions whose jobs share cores; nothing where there are none."""
+    if not sharing.is_on:
+        return {}
+    values = {
+        "sharing_jobs": len(sharing.yields),
+        "sharing_least_yield": sharing.least_yield,
+        "sharing_lost_core_seconds": sharing.lost_core_s,
+        "sharing_most_lost_core_seconds": sharing.most_lost_core_s,
+    }
+    return {name: [([], value)] for name, value in values.items()}
 
 
 def waiting_jobs(view: View) -> list[tuple[ObservedJob, Reason]]:

@@ -37,6 +37,7 @@ from slurm_sns.scheduler.answers.answer_types import (
 from slurm_sns.scheduler.answers.measured import last_runs
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
 from slurm_sns.scheduler.answers.restart_answers import restarts_by_user
+from slurm_sns.scheduler.answers.sharing_answers import sharing_status
 from slurm_sns.scheduler.answers.smaller_request import evenly, first_start
 from slurm_sns.scheduler.answers.start_answers import start_answer, start_of
 from slurm_sns.scheduler.answers.start_now import starting_changes
@@ -504,6 +505,7 @@ def status(
         },
         "restarts": restarts_by_user(view, only_user),
         "estimates": {"starts": estimates.starts, "inside": estimates.inside} if estimates.starts else None,
+        "sharing": sharing_status(view.sharing),
         **_agents(view, settings, redaction),
     }
 

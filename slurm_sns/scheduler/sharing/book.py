@@ -4,7 +4,7 @@ A pause is stored before it is sent, with the work that it loses, so the budget 
 every minute: after a crash the time since then counts with the yield that the job has by then.
 
 A run that has ended is counted once, by day and account: the core time that Slurm charges for it, all its cores for as
-long as it ran, and what it had of that.
+long as it ran, and what it had of that. A pause is counted there when it is noted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.scheduler.history import KeptValue
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.ports import History
-from slurm_sns.sharing.progress import Progress, SharingJob
+from slurm_sns.sharing.progress import RunProgress, SharingJob
 
 #: The name under which the store keeps it, beside the policies' histories.
 NAME = "sharing"
@@ -35,18 +35,27 @@ class Pause(NamedTuple):
 
 
 class SharedTime(NamedTuple):
-    """The runs of an account that ended in a day (days since 1970, UTC): what Slurm charges, and what they had."""
+    """The runs of an account that ended in a day (days since 1970, UTC): what Slurm charges, and what they had.
+
+    `pauses` are those of the account's jobs in that day, with the work that they lost at most.
+    """
 
     day: int
     account: str
     runs: int = 0
     charged_core_s: float = 0.0
     virtual_core_s: float = 0.0
+    pauses: int = 0
+    lost_core_s: float = 0.0
 
-    def plus(self, run: Progress, cores: int) -> "SharedTime":
+    def plus(self, run: RunProgress, cores: int) -> "SharedTime":
         """With one run more, of so many cores in all."""
         charged_s, virtual_s = self.charged_core_s + cores * run.ran_s, self.virtual_core_s + cores * run.virtual_s
-        return SharedTime(self.day, self.account, self.runs + 1, charged_s, virtual_s)
+        return self._replace(runs=self.runs + 1, charged_core_s=charged_s, virtual_core_s=virtual_s)
+
+    def plus_pause(self, lost_core_s: float, number: int) -> "SharedTime":
+        """With one pause more that lost so much; with `number` -1 without it again."""
+        return self._replace(pauses=self.pauses + number, lost_core_s=self.lost_core_s + number * lost_core_s)
 
 
 class JobProgress(NamedTuple):
@@ -59,7 +68,7 @@ class JobProgress(NamedTuple):
     first_submit_s: int
     submit_s: int
     account: str
-    progress: Progress
+    progress: RunProgress
     cores: int = 0
 
     def is_of(self, job: ObservedJob) -> bool:
@@ -99,7 +108,7 @@ class Book:
         """What keeps it from being stored now; empty when nothing does."""
         return self._kept.trouble
 
-    def of(self, job: ObservedJob) -> Progress:
+    def of(self, job: ObservedJob) -> RunProgress:
         """The progress of this job."""
         return self._known(job).progress
 
@@ -111,7 +120,7 @@ class Book:
         known = self._jobs.get(job.id)
         if known is not None and known.is_of(job):
             return known
-        return JobProgress(job.id, job.submit_s, job.submit_s, job.account, Progress(job.restarts))
+        return JobProgress(job.id, job.submit_s, job.submit_s, job.account, RunProgress(job.restarts))
 
     def go_on(
         self, jobs: Iterable[ObservedJob], sharing: Mapping[int, SharingJob], parts: Mapping[int, float], now_s: float
@@ -146,10 +155,18 @@ class Book:
         if not self._is_stored and self._kept.is_due(now_s):
             self._store(now_s)
 
-    def _count(self, day: int, job: JobProgress, ended: Progress) -> None:
+    def _count(self, day: int, job: JobProgress, ended: RunProgress) -> None:
         key = (day, job.account)
-        self._times[key] = self._times.get(key, SharedTime(*key)).plus(ended, job.cores)
+        self._times[key] = self._time(key).plus(ended, job.cores)
         self._times = {key: each for key, each in self._times.items() if key[0] > day - DAYS_KEPT}
+
+    def _time(self, key: tuple[int, str]) -> SharedTime:
+        return self._times.get(key, SharedTime(*key))
+
+    def _count_pause(self, pause: Pause, number: int) -> None:
+        job = self._jobs.get(pause.job_id)
+        key = (int(pause.at_s // DAY_S), "" if job is None else job.account)
+        self._times[key] = self._time(key).plus_pause(pause.lost_core_s, number)
 
     @property
     def lost_core_s(self) -> float:
@@ -160,14 +177,17 @@ class Book:
         """Note a pause and store it; False if the store does not take it: then it is not noted."""
         before = self.pauses
         self.pauses = (*before, pause)
+        self._count_pause(pause, 1)
         if self._store(pause.at_s):
             return True
         self.pauses = before
+        self._count_pause(pause, -1)
         return False
 
     def take_back(self, pause: Pause) -> None:
         """Forget a pause that Slurm has refused."""
         self.pauses = tuple(each for each in self.pauses if each != pause)
+        self._count_pause(pause, -1)
         self._is_stored = False
 
     def _store(self, now_s: float) -> bool:

@@ -39,10 +39,28 @@ MOST_MOVED = 100
 
 @dataclass(frozen=True, slots=True)
 class SharingView:
-    """What is told of jobs that share cores: by job id, how it goes on; and what the pauses of the last day lost."""
+    """What is told of jobs that share cores: by job id, how it goes on; and what the pauses of the last day lost.
+
+    `is_on`: there is a partition that shares. `yields` are by job id. The pauses of a day may lose `most_lost_core_s`;
+    there were so many `paused` since the scheduler began.
+    """
 
     jobs: Mapping[int, str] = field(default_factory=dict)
     pauses: tuple[Pause, ...] = ()
+    is_on: bool = False
+    yields: Mapping[int, float] = field(default_factory=dict)
+    most_lost_core_s: float = 0.0
+    paused: int = 0
+
+    @property
+    def least_yield(self) -> float:
+        """The smallest yield; 1 if no job shares."""
+        return min(self.yields.values(), default=1.0)
+
+    @property
+    def lost_core_s(self) -> float:
+        """What the pauses of the last day have lost at most, core-seconds."""
+        return sum(each.lost_core_s for each in self.pauses)
 
 
 NOTHING_SHARED = SharingView()
@@ -65,6 +83,9 @@ class Sharer:
         self._signalled_s: dict[tuple[int, int], float] = {}
         self._sharing: Mapping[int, SharingJob] = {}
         self._yields: Mapping[int, float] = {}
+        self._number_paused = 0
+        #: Whether this cycle's snapshot says who may be paused.
+        self._knows_whom = False
         self.view = NOTHING_SHARED
 
     @property
@@ -75,6 +96,7 @@ class Sharer:
     def begin(self, situation: Situation) -> Situation:
         """Note what the jobs have made of their runs; the situation in which the snapshot says so."""
         now_s = float(situation.snapshot.now_s)
+        self._knows_whom = False
         try:
             observation = situation.observation
             before = self._yields
@@ -83,11 +105,19 @@ class Sharer:
             self._yields = yields(cores, self._sharing.values())
             # The time since the last look has passed with the yields of then.
             self._book.go_on(observation.jobs, self._sharing, {**self._yields, **before}, now_s)
-            self.view = SharingView(self._words(observation), self._book.pauses)
-            return self._told(situation)
+            self.view = SharingView(
+                self._words(observation),
+                self._book.pauses,
+                is_on=True,
+                yields=self._yields,
+                most_lost_core_s=self._most_lost_core_s(observation),
+                paused=self._number_paused,
+            )
+            situation = self._told(situation)
+            self._knows_whom = True
         except Exception as problem:  # noqa: BLE001 - a defect here must not keep jobs from being placed
             self._outage.met_defect(problem, now_s)
-            return situation
+        return situation
 
     def keep(self, situation: Situation, *, disabled: bool) -> Unreachable | None:
         """Tell the agents, and move time limits; `disabled`: caps are lifted. The error that ended this early."""
@@ -98,6 +128,8 @@ class Sharer:
     def pause(self, situation: Situation, plan: Plan) -> tuple[dict[int, RestartNote], Unreachable | None]:
         """Pause the jobs that the plan wants away: what was paused, by job id, and the error that ended this early."""
         notes: dict[int, RestartNote] = {}
+        if not self._knows_whom:
+            return notes, None
         lost = self._carefully(situation, lambda: notes.update(self._pauses(situation, plan)))
         return notes, lost
 
@@ -161,10 +193,11 @@ class Sharer:
         is_able = active.may_restart and job.state is JobState.RUNNING and job.restarts < rules.max_restarts
         if not is_able or situation.snapshot.now_s - job.start_s < rules.protect_s:
             return False
-        return self._book.lost_core_s + self._lost_core_s(active, situation) <= self._most_lost_core_s(situation)
+        lost_core_s = self._book.lost_core_s + self._lost_core_s(active, situation)
+        return lost_core_s <= self._most_lost_core_s(situation.observation)
 
-    def _most_lost_core_s(self, situation: Situation) -> float:
-        nodes = (node for node in situation.observation.nodes if shares_cores(node, self._rules))
+    def _most_lost_core_s(self, observation: Observation) -> float:
+        nodes = (node for node in observation.nodes if shares_cores(node, self._rules))
         return self._rules.most_lost * DAY_S * sum(node.capacity.cores for node in nodes)
 
     def _lost_core_s(self, active: ActiveJob, situation: Situation) -> float:
@@ -219,6 +252,7 @@ class Sharer:
             if self._is_told(job, now_s):
                 lost = Pause(now_s, job.id, self._lost_core_s(active[job.id], situation))
                 if self._requeued(lost, situation):
+                    self._number_paused += 1
                     why = f"{each.reason}; at most {duration(lost.lost_core_s)} of core time are lost"
                     self._log(f"job {job.id}: {why}")
                     yield job.id, RestartNote(why, Explanation(), (), is_proposal=False)
@@ -236,7 +270,7 @@ class Sharer:
         return abs(now_s - self._signalled_s[key]) >= self._rules.grace_s
 
     def _requeued(self, pause: Pause, situation: Situation) -> bool:
-        is_in_budget = self._book.lost_core_s + pause.lost_core_s <= self._most_lost_core_s(situation)
+        is_in_budget = self._book.lost_core_s + pause.lost_core_s <= self._most_lost_core_s(situation.observation)
         if not is_in_budget or not self._book.add(pause):
             return False
         for _, refusal in self._sent([RequeueOrder(pause.job_id, JobState.RUNNING)]):

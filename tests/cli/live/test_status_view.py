@@ -143,6 +143,19 @@ def test_restarts_are_told_where_there_were_any():
     assert both in " ".join(printed(page(status(restarts=restarts), NOW, 200), 200).split())
 
 
+def test_shared_cores_are_told_where_a_partition_shares() -> None:
+    sharing = {"jobs": 12, "least_yield": 0.5, "pauses": 3, "lost_core_h": 4.06, "most_lost_core_h": 38.4}
+    told = (
+        "12 jobs share cores, each with 0.5 of its own or more; 3 pauses in 24 h, at most 4.1 of 38.4 core-hours lost"
+    )
+    assert facts(status(sharing=sharing))["sharing"] == told
+    assert told in " ".join(printed(page(status(sharing=sharing), NOW, 200), 200).split())
+    idle = {**sharing, "jobs": 0, "least_yield": 1.0, "pauses": 0, "lost_core_h": 0.0}
+    assert facts(status(sharing=idle))["sharing"].startswith("no job shares cores; 0 pauses in 24 h")
+    assert "sharing" not in facts(status(sharing=None))
+    assert "sharing" not in facts(status()), "nor does a scheduler of another version say it"
+
+
 def test_the_record_of_estimates_is_told_where_there_is_one() -> None:
     told = status(estimates={"starts": 812, "inside": 674})
     assert "estimates: 83% of last week's 812 starts lay in their range" in list(plain_lines(told, NOW))

@@ -91,6 +91,9 @@ def test_explain_of_a_pass_through_job_says_why_it_is_slurms_own() -> None:
         pass_through=why, job=row(state="running", nodes=["c1", "c2"]), array="tasks of array 7: 1 running"
     )
     assert printed(*explanation(runs)).splitlines()[1:] == ["  running on c[1-2]", "  tasks of array 7: 1 running"]
+    shares = "shares f1 with 1 other: 0.5 of its cores"
+    shared = explained(pass_through=why, job=row(state="running", nodes=["f1"], reason=shares))
+    assert printed(*explanation(shared)).splitlines()[1] == f"  running on f1, {shares}"
     hostile = printed(*explanation(explained(pass_through=EVIL, job=row(state=EVIL, reason=EVIL))))
     assert "\x1b" not in hostile
     assert hostile.count(HARMLESS) == 3

@@ -18,7 +18,7 @@ from slurm_sns.model import (
     Start,
 )
 from slurm_sns.policies.by_partition import ByPartition
-from slurm_sns.policies.dfrs.shares import Shares, lost_s
+from slurm_sns.policies.dfrs.shares import CoreSharing, lost_s
 from slurm_sns.policies.matching.max_jobs import max_jobs
 
 CORES, MEMORY_MB, NOW = 4, 8000, 10_000
@@ -59,24 +59,24 @@ def paused(plan):
 
 def test_parts_go_to_the_nodes_with_the_lowest_load():
     busy = active(1, "f1", cores=2)
-    assert started(Shares().plan(snapshot(busy, waiting(5), waiting(6, cores=4)))) == {5: ("f2",), 6: ("f2",)}
-    assert started(Shares().plan(snapshot(busy, waiting(5, nodes=2)))) == {5: ("f1", "f2")}
-    assert started(Shares().plan(snapshot(busy, waiting(5, allowed=frozenset({"f1"}))))) == {5: ("f1",)}
+    assert started(CoreSharing().plan(snapshot(busy, waiting(5), waiting(6, cores=4)))) == {5: ("f2",), 6: ("f2",)}
+    assert started(CoreSharing().plan(snapshot(busy, waiting(5, nodes=2)))) == {5: ("f1", "f2")}
+    assert started(CoreSharing().plan(snapshot(busy, waiting(5, allowed=frozenset({"f1"}))))) == {5: ("f1",)}
 
 
 def test_no_more_jobs_to_a_core_and_never_more_memory():
     full = [active(number, f"f{number}", cores=4) for number in (1, 2)]
-    two = Shares().plan(snapshot(*full, waiting(5, cores=4), waiting(6, cores=4), waiting(7)))
+    two = CoreSharing().plan(snapshot(*full, waiting(5, cores=4), waiting(6, cores=4), waiting(7)))
     assert started(two) == {5: ("f1",), 6: ("f2",)}
     assert two.waiting[7] == "its nodes have 2 jobs to each core"
-    large = Shares().plan(snapshot(*full, waiting(5, memory_mb=7001)))
+    large = CoreSharing().plan(snapshot(*full, waiting(5, memory_mb=7001)))
     assert (large.actions, large.waiting[5], large.waiting[5].about) == ((), "f1 lacks 1 MiB", "memory")
-    assert Shares().plan(snapshot(waiting(5, cores=5))).waiting[5].kind == "too large"
+    assert CoreSharing().plan(snapshot(waiting(5, cores=5))).waiting[5].kind == "too large"
 
 
 def test_an_over_aged_job_keeps_its_nodes():
     jobs = [active(1, "f1", memory_mb=5000), waiting(5, memory_mb=8000, over_aged=True, allowed=frozenset({"f1"}))]
-    plan = Shares().plan(snapshot(*jobs, waiting(6), waiting(7, allowed=frozenset({"f1"}))))
+    plan = CoreSharing().plan(snapshot(*jobs, waiting(6), waiting(7, allowed=frozenset({"f1"}))))
     assert started(plan) == {6: ("f2",)}
     assert "waited for too long" in plan.waiting[7]
 
@@ -87,11 +87,11 @@ def test_newcomers_come_before_paused_jobs_and_those_by_priority():
         waiting(6, memory_mb=8000, virtual_s=30),
         waiting(7, memory_mb=8000),
     ]
-    assert started(Shares().plan(snapshot(*jobs))) == {7: ("f1",), 6: ("f2",)}
+    assert started(CoreSharing().plan(snapshot(*jobs))) == {7: ("f1",), 6: ("f2",)}
 
 
 class TestPauses:
-    POLICY = Shares(pauses=True)
+    POLICY = CoreSharing(pauses=True)
 
     def test_a_newcomer_has_restartable_jobs_paused_and_waits_for_their_memory(self):
         jobs = [active(1, "f1", memory_mb=8000), active(2, "f2", memory_mb=8000, may_restart=True, checkpoint_s=600)]
@@ -141,7 +141,7 @@ def test_each_part_of_a_site_has_its_planner():
         waiting=(*site.waiting, replace(waiting(6, cores=8), pool="main"), replace(waiting(7, cores=8), pool="main")),
         pools=(JobPool("main", ("c1",)), *site.pools),
     )
-    plan = ByPartition(max_jobs(), Shares(), frozenset({"shared"})).plan(site)
+    plan = ByPartition(max_jobs(), CoreSharing(), frozenset({"shared"})).plan(site)
     assert started(plan) == {5: ("f1",), 6: ("c1",)}
     assert set(plan.waiting) == {7}
 
@@ -176,7 +176,7 @@ def snapshots(draw):
 
 @given(snapshots(), st.booleans())
 def test_no_plan_overcommits_a_node_loses_a_job_or_pauses_one_that_may_not_be(of, pauses):
-    plan = Shares(pauses=pauses).plan(of)
+    plan = CoreSharing(pauses=pauses).plan(of)
     starts = {each.job_id: each for each in plan.actions if isinstance(each, Start)}
     assert starts.keys() | plan.waiting.keys() == {job.id for job in of.waiting}
     assert not starts.keys() & plan.waiting.keys()
@@ -188,4 +188,4 @@ def test_no_plan_overcommits_a_node_loses_a_job_or_pauses_one_that_may_not_be(of
     assert not any("f2" in each.nodes for each in starts.values()) or not of.completing
     may = {job.id for job in of.active if job.may_restart}
     assert set(paused(plan)) <= (may if pauses else set())
-    assert plan == Shares(pauses=pauses).plan(of)
+    assert plan == CoreSharing(pauses=pauses).plan(of)

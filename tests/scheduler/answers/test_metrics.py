@@ -263,7 +263,8 @@ def test_every_value_is_in_the_table_and_every_metric_has_a_value(site: CountedS
     found = metrics.answer()
     of_agents = {"agents", "agents_in_trouble", "agents_unpartitioned", "exploring_nodes"}
     of_gres = {name for name in BY_NAME if "cache_ways" in name or "bandwidth" in name}
-    assert set(found) == set(BY_NAME) - {"up"} - of_agents - of_gres
+    of_sharing = {name for name in BY_NAME if name.startswith("sharing_")}
+    assert set(found) == set(BY_NAME) - {"up"} - of_agents - of_gres - of_sharing
     assert flat(found)["build_info"] == {(__version__, "max-jobs"): 1}
     assert flat(found)["mode"] == {"observe": 0, "advise": 0, "enforce": 1}
     for name, bounds in (("cycle_duration_seconds", CYCLE_BOUNDS_S), ("job_wait_seconds", WAIT_BOUNDS_S)):
