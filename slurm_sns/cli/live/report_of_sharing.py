@@ -1,6 +1,6 @@
 """The report on partitions whose jobs share cores: what Slurm charges for their runs, and what these had of it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -152,7 +152,7 @@ def _over_days(days: dict[str, _Sum]) -> ReportChart:
     last = max(numbers)
     first = max(min(numbers), last + 1 - MOST_POINTS)
     shown = [(float(day - first), numbers.get(day)) for day in range(first, last + 1)]
-    series = {
+    series: dict[str, Sequence[ChartPoint]] = {
         "charged by Slurm": [ChartPoint(at, 0.0 if each is None else each.charged_h) for at, each in shown],
         "had": [ChartPoint(at, 0.0 if each is None else each.virtual_h) for at, each in shown],
     }

@@ -21,8 +21,6 @@ from slurm_sns.node_lists import folded
 from slurm_sns.report.document import ChartPoint, ReportChart, ReportPage, ReportSection, ReportTable
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
     from slurm_sns.config import Config
     from slurm_sns.store.recorded_plans import RecordedPlans, RecordedStart
 
@@ -66,20 +64,21 @@ def report_of_store(config: Path) -> tuple[ReportPage, ReportJson]:
     url = found.database_url
     if url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).is_file():
         raise BadInput(f"{config}: there is no store at {url}; valid: that of a scheduler that has run")
-    engine = open_store(url)
     if found.mode == "enforce":
-        return _of_enforce(found, engine)
-    values = store_values(RecordedPlans(engine), found)
+        return _of_enforce(found)
+    values = store_values(RecordedPlans(open_store(url)), found)
     page = page_of(values)
     return page, {"about": "store", "title": page.title, "summary": list(page.summary), "store": values}
 
 
-def _of_enforce(config: "Config", engine: "Engine") -> tuple[ReportPage, ReportJson]:
+def _of_enforce(config: "Config") -> tuple[ReportPage, ReportJson]:
     """Restarts, shared cores, or both on one page."""
     from slurm_sns.slurm.state import user_name
+    from slurm_sns.store.database import open_store
     from slurm_sns.store.history import StoredHistory
     from slurm_sns.store.recorded_plans import RecordedPlans
 
+    engine = open_store(config.database_url)
     pages: list[ReportPage] = []
     values: ReportJson = {"about": "sharing", "title": "", "summary": []}
     if config.rescheduling.restart != "off":

@@ -23,7 +23,7 @@ from slurm_sns.scheduler.history import recall
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.scheduler.sharing.book import DAY_S, FORM, SharedTime
 from slurm_sns.scheduler.sharing.sharer import Sharer
-from slurm_sns.sharing.progress import Progress
+from slurm_sns.sharing.progress import RunProgress
 
 ADMIN = 0
 
@@ -180,5 +180,5 @@ def test_where_no_partition_shares_nothing_is_told() -> None:
 
 
 def test_a_day_that_has_a_pause_keeps_it_when_a_run_ends() -> None:
-    day = SharedTime(1, "physics").plus_pause(50.0, 1).plus(Progress(0, 100.0, 60.0), 2)
+    day = SharedTime(1, "physics").plus_pause(50.0, 1).plus(RunProgress(0, 100.0, 60.0), 2)
     assert day == SharedTime(1, "physics", 1, 200.0, 120.0, 1, 50.0)
