@@ -162,7 +162,7 @@ def test_the_packages_are_installed_upgraded_and_purged(site: Packaged, packages
 
 def test_a_nodes_package_has_an_agent_and_no_scheduler(site: Packaged, packages: tuple[Path, Path]) -> None:
     site.take(packages[0])
-    site.run("cd /root/packages && apt-get install -y ./slurm-sns-node_*.deb ./slurm-sns-slurm26.05_*.deb")
+    site.run("cd /root/packages && apt-get install -y ./slurm-sns-node_*.deb ./slurm-sns-slurm*.deb")
     site.run("sns draft > /etc/slurm/sns.yaml; echo 'agents: {controller: site}' >> /etc/slurm/sns.yaml; sns key new")
     assert json.loads(site.run("sns agent --observe --once --json"))["node"] == "site"
     site.run("systemctl start sns-agent")
