@@ -55,6 +55,11 @@ def tree(source: Path, at: Path) -> dict:
     return {"src": str(source), "dst": str(at), "type": "tree"}
 
 
+def directory(at: Path) -> dict:
+    """One that goes with the last package that has it: rpm leaves those that no package has."""
+    return {"dst": str(at), "type": "dir", "file_info": {"mode": 0o755}}
+
+
 def file(source: Path, at: object, **more: object) -> dict:
     return {"src": str(source), "dst": str(at), "file_info": {"mode": source.stat().st_mode & 0o777 | 0o644}, **more}
 
@@ -99,7 +104,7 @@ def papers(name: str, version: str, folder: Path, found: Path | None, more: str 
         "License: GPL-2.0-or-later, see /usr/share/common-licenses/GPL-2",
         more,
     ]
-    entries = []
+    entries = [directory(at)]
     if found is not None:
         each = sorted(distributions(path=[str(found)]), key=lambda each: each.metadata["Name"].lower())
         lines += ["", f"Python packages below {PACKAGES_OF_HOME}; the licences' texts are in *.dist-info there:", ""]
@@ -246,7 +251,9 @@ def pyslurm(modules: Path) -> str:
 def own_library(modules: Path, sources: Path) -> str:
     """Compile there what takes pyslurm's place, and return where it is from."""
     modules.mkdir(parents=True)
-    shutil.copy(compiled(sources / "plugins/libslurm", "sns_slurm.so"), modules).chmod(0o644)
+    library = compiled(sources / "plugins/libslurm", "sns_slurm.so")
+    library.chmod(0o644)
+    shutil.copy(library, modules)
     return "sns_slurm.so: of slurm_sns itself"
 
 
@@ -263,6 +270,7 @@ def pack_binding(packer: Packer, sources: Path) -> None:
     plugin = compiled(sources / "plugins/spank", "sns.so")
     plugin.chmod(0o644)
     entries = [
+        *(directory(each) for each in (HOME, HOME / "lib", HOME / "lib" / PYTHON)),
         tree(modules, PACKAGES_OF_HOME),
         *(file(plugin, f"{at}/sns.so", packager=kind) for kind, at in PLUGIN_DIRECTORIES.items()),
         *papers(name, packer.version, packer.scratch / name / "doc", None, origin),
