@@ -92,7 +92,7 @@ locks: $(VENV)/.uv ## renew the lock files of the packages: newest versions, wit
 	$(LOCK) -o containers/packaging/controller.lock --extra controller pyproject.toml
 	$(LOCK) -o containers/packaging/tools.lock containers/packaging/tools.in
 
-packages: ## the packages, .deb and .rpm, in dist/packages; built in a container
+packages: ## the packages, .deb and .rpm, below dist/packages; built in a container
 	@containers/cluster.sh packages
 
 .PHONY: test-packages

@@ -17,7 +17,7 @@
 #   cluster.sh second           start a second mini cluster, $SNS_PROJECT-second, from the first one's image
 #   cluster.sh second-down      remove it
 #   cluster.sh prometheus       start a Prometheus beside the mini cluster, with the alert rules of conf/
-#   cluster.sh packages [DIR]   make the packages, .deb and .rpm, in DIR (dist/packages)
+#   cluster.sh packages [DIR]   make the packages, .deb and .rpm, in DIR (dist/packages/SUITE)
 #   cluster.sh packaged         start another container: the plain site, under systemd, to install packages there
 #   cluster.sh packaged-down    remove it
 #   cluster.sh compose ARGS...  run compose with the cluster's files and names
@@ -127,16 +127,25 @@ cluster_build() {
     build_image "$SNS_PROJECT" containers/Dockerfile "${arguments[@]}"
 }
 
-# A site without slurm_sns, for the test of the pages for admins: one container with its own Slurm.
-cluster_site() {
+build_site() {
     docker_ensure
     wait_for_image
     "${DOCKER[@]}" image inspect "$SNS_PROJECT" > /dev/null 2>&1 || cluster_build # the site's package mirror takes pyslurm from it
     build_image "$SNS_PROJECT-site" containers/site/Dockerfile "CLUSTER=$SNS_PROJECT"
+}
+
+# Nothing answers a name server's questions there. Slurm 24.11 asks for the name of 0.0.0.0 when it reads its configuration
+# again, and by default would wait for ten seconds, which is all the time that scontrol gives it.
+IMPATIENT=(--dns-opt timeout:1 --dns-opt attempts:1)
+
+# A site without slurm_sns, for the test of the pages for admins: one container with its own Slurm.
+cluster_site() {
+    build_site
     remove_site
     # A network without access to the internet: the admin's commands must fetch everything from the site's mirror.
     "${DOCKER[@]}" network create --internal "$SNS_PROJECT-site" > /dev/null
-    "${DOCKER[@]}" run -d --init --network "$SNS_PROJECT-site" --hostname site --name "$SNS_PROJECT-site" "$SNS_PROJECT-site" > /dev/null
+    "${DOCKER[@]}" run -d --init --network "$SNS_PROJECT-site" "${IMPATIENT[@]}" --hostname site \
+        --name "$SNS_PROJECT-site" "$SNS_PROJECT-site" > /dev/null
 }
 
 remove_site() {
@@ -175,7 +184,7 @@ remove_thousand() {
 
 # The packages for the distribution and the Slurm that the cluster's image has.
 cluster_packages() {
-    local folder=${1:-$root/dist/packages}
+    local folder=${1:-$root/dist/packages/$suite}
     docker_ensure
     "${DOCKER[@]}" image inspect "$SNS_PROJECT" > /dev/null 2>&1 || cluster_build # pyslurm comes from it
     build_image "$SNS_PROJECT-packages" containers/packaging/Dockerfile "CLUSTER=$SNS_PROJECT" \
@@ -188,12 +197,10 @@ cluster_packages() {
 # The plain site again, with systemd as its first process instead of what stands in for it. systemd wants cgroup v2, which
 # is mounted there also on a host that uses v1.
 cluster_packaged() {
-    docker_ensure
-    "${DOCKER[@]}" image inspect "$SNS_PROJECT-site" > /dev/null 2>&1 \
-        || build_image "$SNS_PROJECT-site" containers/site/Dockerfile "CLUSTER=$SNS_PROJECT"
+    build_site
     remove_packaged
     "${DOCKER[@]}" network create --internal "$SNS_PROJECT-packaged" > /dev/null
-    "${DOCKER[@]}" run -d --network "$SNS_PROJECT-packaged" --hostname site --name "$SNS_PROJECT-packaged" \
+    "${DOCKER[@]}" run -d --network "$SNS_PROJECT-packaged" "${IMPATIENT[@]}" --hostname site --name "$SNS_PROJECT-packaged" \
         --cgroupns private --cap-add SYS_ADMIN --security-opt apparmor=unconfined --security-opt seccomp=unconfined \
         --tmpfs /run --tmpfs /tmp -e container=docker "$SNS_PROJECT-site" \
         sh -c 'rm /usr/local/sbin/systemctl && mount -t cgroup2 none /sys/fs/cgroup && exec /usr/lib/systemd/systemd' > /dev/null

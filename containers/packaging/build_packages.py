@@ -4,7 +4,8 @@
 
 STAGE/controller and STAGE/node have an environment each, with what the lock files name. Each gets the wheel of SOURCES
 and is compiled, and its licences are judged. nfpm packs it with the units, which are those that `sns render` writes for
-the default paths. The binding is the pyslurm of the cluster's image and the SPANK plugin, both compiled for its Slurm.
+the default paths. The binding is the pyslurm of the cluster's image, or what takes its place there, and the SPANK
+plugin, compiled for its Slurm.
 """
 
 import gzip
@@ -31,6 +32,8 @@ LEFT_OUT = (
     *("bin/[!ps]*", "bin/py[!t]*", "bin/p[!y]*", "share", ".gitignore"),
     *(f"lib/{PYTHON}/site-packages/{each}" for each in ("num*/**/tests", "slurm_sns/share/**/.gitignore")),
 )
+#: Where the cluster's image has its Python packages: pyslurm, if there is one for its Slurm.
+OF_THE_CLUSTER = Path("/opt/sns/lib", PYTHON, "site-packages")
 #: Any configuration with the default paths: no other value of it is in a unit.
 SAMPLE = "partitions: [m]\nnodes: [{names: c, partitions: [m], cores: 1, memory_mb: 1000}]\nagents: {controller: c}\n"
 ABOUT = """slurm_sns lets batch jobs of a Slurm cluster wait, plans them together by cores
@@ -50,6 +53,11 @@ def run(*words: object) -> str:
 
 def tree(source: Path, at: Path) -> dict:
     return {"src": str(source), "dst": str(at), "type": "tree"}
+
+
+def directory(at: Path) -> dict:
+    """One that goes with the last package that has it: rpm leaves those that no package has."""
+    return {"dst": str(at), "type": "dir", "file_info": {"mode": 0o755}}
 
 
 def file(source: Path, at: object, **more: object) -> dict:
@@ -96,7 +104,7 @@ def papers(name: str, version: str, folder: Path, found: Path | None, more: str 
         "License: GPL-2.0-or-later, see /usr/share/common-licenses/GPL-2",
         more,
     ]
-    entries = []
+    entries = [directory(at)]
     if found is not None:
         each = sorted(distributions(path=[str(found)]), key=lambda each: each.metadata["Name"].lower())
         lines += ["", f"Python packages below {PACKAGES_OF_HOME}; the licences' texts are in *.dist-info there:", ""]
@@ -218,8 +226,39 @@ def pack_environment(packer: Packer, environment: Path, wheel: Path, name: str) 
     )
 
 
+def compiled(folder: Path, name: str) -> Path:
+    """What this folder's Makefile makes, without what is for debuggers."""
+    run("make", "-C", folder, "clean", name, "CFLAGS=-O2 -g0 -D_FORTIFY_SOURCE=2", "LDFLAGS=-Wl,-z,relro,-z,now")
+    run("strip", "--strip-unneeded", folder / name)
+    return folder / name
+
+
+def pyslurm(modules: Path) -> str:
+    """Put the cluster's pyslurm there, and return where it is from."""
+    for source in OF_THE_CLUSTER.glob("pyslurm*"):
+        what_is_compiled = shutil.ignore_patterns("__pycache__", "*.c", "*.h", "*.pxd", "*.pxi", "*.pyx")
+        shutil.copytree(source, modules / source.name, ignore=what_is_compiled)
+    for each in modules.rglob("*.so"):
+        run("strip", "--strip-unneeded", each)
+    words = ("-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "-s", modules, "-p", PACKAGES_OF_HOME)
+    run(PYTHON, *words, modules)
+    if licences.main(str(modules)):
+        sys.exit("pyslurm: its licence does not go into a daemon's process")
+    [found] = distributions(path=[str(modules)])
+    return f"pyslurm: {licences.licence(found)}; its source is https://pypi.org/project/pyslurm/{found.version}/"
+
+
+def own_library(modules: Path, sources: Path) -> str:
+    """Compile there what takes pyslurm's place, and return where it is from."""
+    modules.mkdir(parents=True)
+    library = compiled(sources / "plugins/libslurm", "sns_slurm.so")
+    library.chmod(0o644)
+    shutil.copy(library, modules)
+    return "sns_slurm.so: of slurm_sns itself"
+
+
 def pack_binding(packer: Packer, sources: Path) -> None:
-    """pyslurm and the SPANK plugin for the installed release of Slurm."""
+    """How slurm_sns calls the installed release of Slurm, and the SPANK plugin for it."""
     header = Path("/usr/include/slurm/slurm_version.h").read_text()
     number = int(re.search(r"#define\s+SLURM_VERSION_NUMBER\s+(0x\w+)", header)[1], 16)
     release, later = (f"{each >> 8}.{each & 255:02}" for each in (number >> 8, (number >> 8) + 1))
@@ -227,49 +266,19 @@ def pack_binding(packer: Packer, sources: Path) -> None:
     owner = run("dpkg", "-S", library).partition(":")[0]
     name = f"slurm-sns-slurm{release}"
     modules = packer.scratch / name / "modules"
-    for source in Path("/opt/sns/lib", PYTHON, "site-packages").glob("pyslurm*"):
-        what_is_compiled = shutil.ignore_patterns("__pycache__", "*.c", "*.h", "*.pxd", "*.pxi", "*.pyx")
-        shutil.copytree(source, modules / source.name, ignore=what_is_compiled)
-    for each in modules.rglob("*.so"):
-        run("strip", "--strip-unneeded", each)
-    run(
-        PYTHON,
-        "-m",
-        "compileall",
-        "-q",
-        "--invalidation-mode",
-        "unchecked-hash",
-        "-s",
-        modules,
-        "-p",
-        PACKAGES_OF_HOME,
-        modules,
-    )
-    if licences.main(str(modules)):
-        sys.exit("pyslurm: its licence does not go into a daemon's process")
-    run(
-        "make",
-        "-C",
-        sources / "plugins/spank",
-        "clean",
-        "sns.so",
-        "CFLAGS=-O2 -g0 -D_FORTIFY_SOURCE=2",
-        "LDFLAGS=-Wl,-z,relro,-z,now",
-    )
-    plugin = sources / "plugins/spank/sns.so"
-    run("strip", "--strip-unneeded", plugin)
-    [pyslurm] = distributions(path=[str(modules)])
-    origin = f"pyslurm: {licences.licence(pyslurm)}; its source is https://pypi.org/project/pyslurm/{pyslurm.version}/"
+    origin = pyslurm(modules) if list(OF_THE_CLUSTER.glob("pyslurm*")) else own_library(modules, sources)
+    plugin = compiled(sources / "plugins/spank", "sns.so")
     plugin.chmod(0o644)
     entries = [
-        *(tree(each, PACKAGES_OF_HOME / each.name) for each in sorted(modules.iterdir())),
+        *(directory(each) for each in (HOME, HOME / "lib", HOME / "lib" / PYTHON)),
+        tree(modules, PACKAGES_OF_HOME),
         *(file(plugin, f"{at}/sns.so", packager=kind) for kind, at in PLUGIN_DIRECTORIES.items()),
         *papers(name, packer.version, packer.scratch / name / "doc", None, origin),
     ]
     needs = [*packer.needs_python["deb"], f"{owner} (>= {release})", f"{owner} (<< {later}~)", "libc6"]
     packer.pack(
         name,
-        f"binding of slurm_sns for Slurm {release}: pyslurm and the SPANK plugin",
+        f"binding of slurm_sns for Slurm {release}, with the SPANK plugin",
         entries,
         {
             "deb": {"depends": needs, "replaces": BINDING},

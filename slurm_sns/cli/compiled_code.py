@@ -52,4 +52,11 @@ def state_of_the_code(package: Path) -> str:
 
 def _user_cache() -> Path:
     named = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(named) if named.startswith("/") else Path.home() / ".cache") / "slurm_sns"
+    return (Path(named) if named.startswith("/") else _home() / ".cache") / "slurm_sns"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user whom nobody knows, as systemd's DynamicUser makes one for the exporter
+        return Path("/nonexistent")

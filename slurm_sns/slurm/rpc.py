@@ -182,9 +182,10 @@ def _requeue(order: RequeueOrder) -> None:
         Refused: it is not in that state now, or it may not restart.
     """
     now = _load(order.job_id)
-    if now.state is not order.state or now.is_completing:
-        raise Refused(f"it is no longer {order.state}")
-    if now.state is JobState.SUSPENDED and now.priority == 0:
+    is_so = now.state is order.state and not now.is_completing
+    if order.state is JobState.RUNNING and not is_so:
+        raise Refused("it no longer runs")
+    if not is_so or (order.state is JobState.SUSPENDED and now.priority == 0):
         raise Refused("it is no longer suspended by preemption")
     with answers():
         pyslurm().Job(order.job_id).requeue()

@@ -1,6 +1,7 @@
 """Compiled code is kept by the state of our code: an upgrade never meets what an older version left."""
 
 import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,15 @@ def test_where_the_code_is_not_ours_to_write_it_is_the_users_cache(package, monk
         keep_by_state()
         kept = cache or str(home / ".cache")
         assert os.environ[VARIABLE] == f"{kept}/slurm_sns/{state_of_the_code(package)}"
+
+
+def test_a_user_without_a_name_and_a_home_can_run_commands(package, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)
+    for name in (VARIABLE, "HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    keep_by_state()
+    assert os.environ[VARIABLE] == f"/nonexistent/.cache/slurm_sns/{state_of_the_code(package)}"
 
 
 def test_every_command_keeps_it_so(tmp_path):

@@ -41,12 +41,15 @@ def steps() -> dict[str, str]:
 class Site(Cluster):
     """The site's only machine."""
 
+    #: The end of its container's name.
+    machine = "site"
+
     def __init__(self) -> None:
         super().__init__()
         self.steps = steps()
 
-    def try_run(self, command: str, user: str = "root", node: str = "site", timeout_s: float = 0):  # noqa: ARG002 -- one
-        return super().try_run(command, user, "site", max(timeout_s, SLOW_S))
+    def try_run(self, command: str, user: str = "root", node: str = "", timeout_s: float = 0):  # noqa: ARG002 -- one
+        return super().try_run(command, user, self.machine, max(timeout_s, SLOW_S))
 
     def container(self, verb: str) -> None:
         subprocess.run([CHECKOUT / "containers" / "cluster.sh", verb], check=True, timeout=SLOW_S)
@@ -63,17 +66,8 @@ class Site(Cluster):
                 if path.name not in LEFT_OUT and not path.name.startswith("."):
                     archive.add(path, path.name, filter=kept)
         self.run("mkdir -p /root/slurm_sns")
-        line = [
-            *self._docker,
-            "exec",
-            "-i",
-            f"{self.project}-site",
-            "tar",
-            "-x",
-            "--no-same-owner",
-            "-C",
-            "/root/slurm_sns",
-        ]
+        unpack = ("tar", "-x", "--no-same-owner", "-C", "/root/slurm_sns")
+        line = [*self._docker, "exec", "-i", f"{self.project}-{self.machine}", *unpack]
         subprocess.run(line, input=packed.getvalue(), check=True, timeout=300)
 
     def follow(self, step: str) -> str:

@@ -85,8 +85,19 @@ class Agents:
 
     def wait_until_known(self, name: str) -> None:
         """The scheduler uses an imported profile some seconds later."""
-        known = f"sns profile show {name} --json"
-        self.cluster.wait_for(f"{name} is known", lambda: not self.cluster.try_run(known, "alice").returncode)
+        said = []
+
+        def is_known() -> bool:
+            answer = self.cluster.try_run(f"sns profile show {name} --json", "alice")
+            said.append(answer.stderr)
+            return answer.returncode == 0
+
+        try:
+            self.cluster.wait_for(f"{name} is known", is_known)
+        except TimeoutError as late:
+            log = self.cluster.run("tail -n 30 /var/log/sns/scheduler.log")
+            status = self.cluster.try_ask({"command": "status"})
+            raise TimeoutError(f"{late}\n{len(said)} tries, the last: {said[-1]}\n{status}\n{log}") from None
 
     def no_groups_are_left(self) -> bool:
         return not any(name.startswith("sns_job") for node in NODES for name in self.masks(node))

@@ -1,11 +1,18 @@
 """A partition whose jobs share cores: what Slurm does there by itself, on two nodes of four cores with FORCE:2."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
 from cluster import SHARING_NODES, Cluster
 
+#: sed commands that let slurm_sns manage the partition.
+MANAGED = (
+    "s/^partitions: .*/partitions: [main, small, shared]/; "
+    '/^nodes:/a\\  - {names: "f[1-2]", partitions: [shared], cores: 4, memory_mb: 32768}\n'
+    "$a sharing: {partitions: [shared]}"
+)
 #: All cores of a node.
 WHOLE = "-p shared --comment sns:off -t10 -n4 -N1"
 
@@ -57,3 +64,20 @@ def test_a_job_may_run_on_all_cores_of_its_node_and_an_agent_is_there(sharing: C
     cluster.run(f"scancel {' '.join(map(str, numbers))}")
     for name in SHARING_NODES:
         cluster.run("sns-daemon status agent", node=name)
+
+
+def test_sns_check_finds_all_that_it_needs_and_what_is_wrong(sharing: Cluster) -> None:
+    cluster = sharing
+    cluster.run(f"sed '{MANAGED}' /etc/slurm/sns.yaml > /tmp/sns-sharing.yaml")
+
+    def told() -> list[dict]:
+        found = json.loads(cluster.try_run("sns check --json --config /tmp/sns-sharing.yaml").stdout)
+        return [each for each in found if "share" in each["what"]]
+
+    right = told()
+    assert len(right) > 10
+    assert [each for each in right if not each["ok"] or each.get("warning")] == []
+    cluster.run("scontrol update PartitionName=shared OverSubscribe=FORCE:3")
+    (wrong,) = [each for each in told() if not each["ok"]]
+    cluster.run("scontrol update PartitionName=shared OverSubscribe=FORCE:2")
+    assert (wrong["found"], wrong["wanted"]) == ("OverSubscribe=FORCE:3", "OverSubscribe=FORCE:2")

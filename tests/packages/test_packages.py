@@ -20,7 +20,7 @@ PAGE = CHECKOUT / "docs" / "admins" / "packages.md"
 #: What changes on a machine that runs, and what packages of any kind leave behind.
 OF_THE_MACHINE = ("/proc", "/sys", "/dev", "/run", "/tmp", "/home", "/root", "/usr/src", "*/__pycache__")
 OF_THE_MACHINE += tuple(
-    f"/var/{name}" for name in ("cache", "log", "tmp", "lib/apt", "lib/dpkg", "lib/munge", "lib/slurm")
+    f"/var/{name}" for name in ("cache", "log", "tmp", "lib/apt", "lib/dpkg", "lib/rpm", "lib/munge", "lib/slurm")
 )
 OF_THE_MACHINE += ("/var/lib/systemd", "/etc/machine-id", "/etc/.updated", "/var/.updated", "/etc/ld.so.cache")
 
@@ -42,26 +42,47 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 class Packaged(Site):
     """The site under systemd, with packages in /root/packages."""
 
+    machine = "packaged"
+
     def __init__(self) -> None:
         super().__init__()
         text = PAGE.read_text(encoding="utf-8")
         found = re.findall(r"^<!-- packages: (.*) -->\n\n((?:    .*\n)+)", text, re.MULTILINE)
         self.steps = {step: textwrap.dedent(commands) for step, commands in found}
 
-    def try_run(self, command: str, user: str = "root", node: str = "packaged", timeout_s: float = 0):  # noqa: ARG002 -- one
-        return super(Site, self).try_run(command, user, "packaged", max(timeout_s, SLOW_S))
-
     def take(self, folder: Path) -> None:
         """Have these packages there instead of others."""
         self.run("rm -rf /root/packages")
-        line = [*self._docker, "cp", f"{folder}/.", f"{self.project}-packaged:/root/packages"]
+        self.copy(folder, "packages")
+
+    def copy(self, folder: Path, name: str) -> None:
+        """Copy what is in the folder to /root/`name`."""
+        line = [*self._docker, "cp", f"{folder}/.", f"{self.project}-{self.machine}:/root/{name}"]
         subprocess.run(line, check=True, timeout=300)
 
-    def follow(self, step: str) -> str:
-        return self.run(f"cd /root/packages; set -e; exec 2>&1\n{self.steps.pop(step)}")
+    def follow(self, step: str, folder: str = "packages") -> str:
+        return self.run(f"cd /root/{folder}; set -e; exec 2>&1\n{self.steps.pop(step)}")
+
+    def configure(self) -> None:
+        """Draft a configuration, render, and do what `sns check` says; start nothing."""
+        self.run("sns draft > /etc/slurm/sns.yaml; sns render /etc/slurm/sns")
+        done: list[str] = []
+        for each in self.findings():
+            if each.get("run") not in done and not each.get("run", "").startswith("systemctl"):
+                self.mend(each)
+                done += [each["run"]] if "run" in each else []
+
+    def enforce(self) -> None:
+        self.run("sed -i 's/^mode: observe/mode: enforce/' /etc/slurm/sns.yaml; sns render /etc/slurm/sns")
+        self.run("systemctl daemon-reload; systemctl restart sns-scheduler sns-watchdog")
 
     def unit(self, name: str, unit: str = "sns-scheduler") -> str:
         return self.run(f"systemctl show -P {name} {unit}").strip()
+
+    def metrics(self) -> list[str]:
+        """What Prometheus reads at this moment, without its comments."""
+        lines = self.run("curl -s http://127.0.0.1:9831/metrics").splitlines()
+        return [line for line in lines if not line.startswith("#")]
 
     def explain(self, number: int) -> dict:
         return json.loads(self.run(f"sns explain {number} --json"))
@@ -97,12 +118,7 @@ def test_the_packages_are_installed_upgraded_and_purged(site: Packaged, packages
     site.take(packages[0])
     site.follow("install")
     assert site.unit("ActiveState") == "inactive", "nothing starts by itself"
-    site.run("sns draft > /etc/slurm/sns.yaml; sns render /etc/slurm/sns")
-    done: list[str] = []
-    for each in site.findings():
-        if each.get("run") not in done and not each.get("run", "").startswith("systemctl"):
-            site.mend(each)
-            done += [each["run"]] if "run" in each else []
+    site.configure()
     site.follow("start")
     assert site.unit("ActiveState") == site.unit("ActiveState", "sns-watchdog") == "active", "systemctl waited for them"
     site.wait_for("sns check finds all well", site.is_all_well, PATIENCE_S, every_s=2)
@@ -111,13 +127,23 @@ def test_the_packages_are_installed_upgraded_and_purged(site: Packaged, packages
     assert re.fullmatch(r"observe; 0 waiting; cycle \d+ ms", site.unit("StatusText"))
     site.wait_for("the watchdog knows", lambda: "lives" in site.unit("StatusText", "sns-watchdog"), PATIENCE_S)
 
-    site.run("sed -i 's/^mode: observe/mode: enforce/' /etc/slurm/sns.yaml; sns render /etc/slurm/sns")
-    site.run("systemctl daemon-reload; systemctl restart sns-scheduler sns-watchdog")
+    site.enforce()
     first = site.submit("-n2 --sns-alpha=0.9", "true")
     assert site.wait_for_end([first], PATIENCE_S)[first].state == "COMPLETED"
     assert site.explain(first)["decisions"][-1]["action"] == "start"
     took_s = time.monotonic() - began_s
     print(f"from a plain site to the end of the first placed job: {took_s:.0f} s")  # noqa: T201 - measured, not asserted
+
+    # The exporter, in an environment of its own and as a user who exists while it runs.
+    site.copy_checkout()
+    assert site.follow("exporter", "slurm_sns").endswith("\nslurm_sns_up 1.0\n")
+    assert site.run("ps -o user= -p $(systemctl show -P MainPID sns-exporter)").strip() not in ("root", "slurm")
+    assert site.run("systemd-analyze verify /etc/slurm/sns/sns-exporter.service 2>&1") == ""
+    site.run("systemctl stop sns-scheduler")
+    assert site.metrics() == ["slurm_sns_up 0.0"], "none is old"
+    site.run("systemctl start sns-scheduler")
+    site.wait_for("it serves again", lambda: "slurm_sns_up 1.0" in site.metrics(), PATIENCE_S)
+    site.follow("exporter removal")
 
     # A scheduler that hangs is aborted, says where it was, and is started again; what waits stays gated.
     filler, gated = site.fill(), site.gate_three()
@@ -162,7 +188,7 @@ def test_the_packages_are_installed_upgraded_and_purged(site: Packaged, packages
 
 def test_a_nodes_package_has_an_agent_and_no_scheduler(site: Packaged, packages: tuple[Path, Path]) -> None:
     site.take(packages[0])
-    site.run("cd /root/packages && apt-get install -y ./slurm-sns-node_*.deb ./slurm-sns-slurm26.05_*.deb")
+    site.run("cd /root/packages && apt-get install -y ./slurm-sns-node_*.deb ./slurm-sns-slurm*.deb")
     site.run("sns draft > /etc/slurm/sns.yaml; echo 'agents: {controller: site}' >> /etc/slurm/sns.yaml; sns key new")
     assert json.loads(site.run("sns agent --observe --once --json"))["node"] == "site"
     site.run("systemctl start sns-agent")
@@ -176,6 +202,51 @@ def test_a_nodes_package_has_an_agent_and_no_scheduler(site: Packaged, packages:
     assert site.unit("ActiveState", "slurmd") == "active"
 
 
+#: rpm knows nothing of what dpkg has installed.
+RPM = "cd /root/packages && rpm --nodeps"
+
+
+def test_the_rpm_are_installed_upgraded_and_erased_by_rpm(site: Packaged, packages: tuple[Path, Path]) -> None:
+    """On Debian: their files and scripts are what is tried, not what they depend on."""
+    plugin = "$(scontrol show config | sed -n 's/^PluginDir *= //p')/sns.so"
+    site.run("mkdir -p /usr/lib64/slurm /usr/share/lua/5.1")  # of Slurm and Lua on an RPM distribution
+    before = site.files()
+    site.take(packages[0])
+    assert "arning" not in site.run(f"exec 2>&1; {RPM} -i slurm-sns-[0-9]*.rpm slurm-sns-slurm*.rpm")
+    site.run("rpm -V --nodeps $(rpm -qa 'slurm-sns*')")
+    site.run(f"ln -s /usr/lib64/slurm/sns.so {plugin}")
+    site.run('cp -n "$(sns sources)/plugins/job_submit/job_submit.lua" /etc/slurm/')
+    assert site.unit("ActiveState") == "inactive", "nothing starts by itself"
+    site.configure()
+    site.run("systemctl enable --now sns-scheduler sns-watchdog")
+    site.enforce()
+    filler, gated = site.fill(), site.gate_three()
+    process = site.unit("MainPID")
+
+    site.take(packages[1])
+    site.run(f"{RPM} -U slurm-sns-[0-9]*.rpm slurm-sns-slurm*.rpm")
+    site.run("rpm -V --nodeps $(rpm -qa 'slurm-sns*')")
+    assert site.run("sns --version") == "sns 999.0\n"
+    assert site.unit("MainPID") != process
+    assert all(site.job(each).is_gated for each in gated)
+    site.run(f"scancel {filler}")
+    assert {each.state for each in site.wait_for_end(gated, PATIENCE_S).values()} == {"COMPLETED"}
+    assert {site.explain(each)["decisions"][-1]["action"] for each in gated} == {"start"}
+
+    # Erased while jobs are gated: they are left to Slurm. rpm has no purge.
+    filler, gated = site.fill(), site.gate_three()
+    site.run(f"rpm --nodeps -e $(rpm -qa 'slurm-sns*'); rm {plugin}")
+    assert not any(site.job(each).is_gated for each in gated)
+    mended = [line for line in site.steps["remove"].splitlines() if not line.startswith(("systemctl", "apt-get"))]
+    site.run("set -e\n" + "\n".join(mended))
+    site.run("rm -r /etc/slurm/sns /etc/slurm/sns.yaml /var/lib/sns /run/sns")
+    site.run(f"scancel {filler}")
+    assert {each.state for each in site.wait_for_end(gated, PATIENCE_S).values()} == {"COMPLETED"}
+    after = site.files()
+    assert sorted(after.items() - before.items()) == []
+    assert sorted(before.keys() - after.keys()) == []
+
+
 PLAY = """
 - hosts: localhost
   connection: local
@@ -183,19 +254,19 @@ PLAY = """
     - role: slurm_sns
       slurm_sns_packages: {packages}
 """
-#: What the site's Python takes.
-WHEELS = "--only-binary=:all: --python-version 3.14 --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64"
+#: What the site's Python takes, with its version.
+WHEELS = "--only-binary=:all: --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 --python-version"
 
 
 def test_the_role_installs_and_a_second_run_changes_nothing(
     site: Packaged, packages: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    pip = [sys.executable, "-m", "pip", "download", "-q", *WHEELS.split(), "-d", tmp_path, "ansible-core"]
+    version = site.run("python3 -c 'import platform; print(platform.python_version())'").strip()
+    pip = [sys.executable, "-m", "pip", "download", "-q", *WHEELS.split(), version, "-d", tmp_path, "ansible-core"]
     subprocess.run(pip, check=True, timeout=SLOW_S)
     site.take(packages[0])
-    for source, at in ((tmp_path, "wheels"), (CHECKOUT / "conf" / "ansible", "roles")):
-        line = [*site._docker, "cp", f"{source}/.", f"{site.project}-packaged:/root/{at}"]
-        subprocess.run(line, check=True, timeout=300)
+    site.copy(tmp_path, "wheels")
+    site.copy(CHECKOUT / "conf" / "ansible", "roles")
     site.run("python3 -m venv /root/ansible; PIP_FIND_LINKS=/root/wheels /root/ansible/bin/pip install -q ansible-core")
     files = site.run("ls /root/packages/slurm-sns_*.deb /root/packages/slurm-sns-slurm*.deb").split()
     site.write("/root/site.yml", PLAY.format(packages=files))

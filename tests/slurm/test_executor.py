@@ -8,7 +8,8 @@ import pytest
 import recorded
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind, RequeueOrder
+from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind, RequeueOrder, SignalOrder
+from slurm_sns.scheduler.observation import JobState
 from slurm_sns.slurm.api import is_unreachable, run
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.submit.record import MemoryRequest
@@ -46,7 +47,7 @@ RENEWAL = GateOrder(7, OrderKind.RENEW, f"sns:2 g={GATE_S}", GATE_S)
 #: All fields of a change through pyslurm; None leaves a field as it is.
 FIELDS = {
     *("admin_comment", "begin_time", "required_nodes", "ntasks", "ntasks_per_node", "gres_per_node", "site_factor"),
-    *("memory_per_cpu", "memory_per_node", "extra", "partitions"),
+    *("memory_per_cpu", "memory_per_node", "extra", "partitions", "time_limit"),
 }
 
 
@@ -333,6 +334,36 @@ def test_any_other_job_is_not_requeued(pyslurm, shown) -> None:
     with pytest.raises(Refused, match="no longer suspended by preemption"):
         execute(RequeueOrder(7))
     pyslurm.Job.return_value.requeue.assert_not_called()
+
+
+def test_a_running_job_is_requeued_as_it_is_if_it_still_runs(pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.running()
+    execute(RequeueOrder(7, JobState.RUNNING))
+    assert pyslurm.Job.return_value.mock_calls == [mock.call.requeue()]
+
+
+@pytest.mark.parametrize("shown", [PREEMPTED, {"state": "COMPLETING"}, {"state": "COMPLETED"}, {"state": "PENDING"}])
+def test_a_job_that_no_longer_runs_is_not_paused(pyslurm, shown) -> None:
+    pyslurm.Job.load.return_value = recorded.running(**shown)
+    with pytest.raises(Refused, match="no longer runs"):
+        execute(RequeueOrder(7, JobState.RUNNING))
+    pyslurm.Job.return_value.requeue.assert_not_called()
+
+
+def test_a_signal_goes_to_the_batch_script_alone(mocker) -> None:
+    run = mocker.patch("slurm_sns.slurm.rpc.run")
+    execute(SignalOrder(7, "USR1"))
+    run.assert_called_once_with("scancel", "--batch", "--signal=USR1", "7")
+
+
+def test_a_time_limit_is_one_change_in_minutes_with_the_record(pyslurm) -> None:
+    execute(GateOrder(7, OrderKind.LIMIT, "sns:2 n=c1 at=8 l=3600 lg=7200", limit_s=7200))
+    assert change(pyslurm) == {"admin_comment": "sns:2 n=c1 at=8 l=3600 lg=7200", "time_limit": 120}
+
+
+def test_a_placement_that_is_taken_back_gives_the_owners_limit_back(sent) -> None:
+    execute(GateOrder(7, OrderKind.REGATE, "sns:2 g=9", 9, nodes=(), limit_s=3600))
+    assert "TimeLimit=60" in updates(sent)[-1]
 
 
 # --- several orders

@@ -270,7 +270,8 @@ def for_agents(
 ) -> Iterator[Finding]:
     """Check the lines of slurm.conf, which is at `path`, and of cgroup.conf: what agents need to know jobs' processes.
 
-    `all_share`: jobs share the cores of all nodes, so none is to stay on its own. Short timeouts are wrong: they cost jobs and nodes. With the other settings the agents work, and know less.
+    `all_share`: jobs share the cores of all nodes, so none is to stay on its own. Short timeouts are wrong: they cost
+    jobs and nodes. With the other settings the agents work, and know less.
     """
     options = last_options(slurm_conf)
     timeouts = {name: options.get(name.lower(), "") for name in TIMEOUTS}

@@ -95,6 +95,12 @@ def test_status_counts_the_agents_of_nodes_whose_jobs_share_cores(site) -> None:
     assert ask(site, "status")["agents"]["away"] == []
     sharing = replace(ENFORCE, sharing=replace(SHARING, partitions=frozenset({"main"})))
     assert ask(site, "status", settings=sharing)["agents"]["away"] == sorted(bare)
+    bound = {name: state(name, JobThere(RunId(7), is_confined=name == "c2")) for name in bare}
+    site.site.views.append(replace(view, agents=bound))
+    told = ask(site, "status", settings=sharing)
+    assert told["agents"]["confined"] == ["c2"]
+    warning = "warning: jobs share the cores of c2, but some may not use all: run sns check"
+    assert warning in status_view.plain_lines(told, told["at_s"])
 
 
 # queue
