@@ -117,10 +117,11 @@ def sharing_page(values: SharingReport) -> ReportPage:
     times = values["times"]
     if not times:
         return ReportPage(TITLE, [NOTHING], [])
-    whole = _sum(times)
+    whole, first, last = _sum(times), times[0]["day"], times[-1]["day"]
+    days = first if first == last else f"{first} to {last}"
     summary = [
         (
-            f"{times[0]['day']} to {times[-1]['day']}: {whole.runs:,} runs ended where jobs share cores. Slurm charges "
+            f"{days}: {whole.runs:,} runs ended where jobs share cores. Slurm charges "
             f"{whole.charged_h:,.1f} core-hours for them; they had {whole.virtual_h:,.1f} ({whole.part})."
         ),
         f"{whole.pauses:,} pauses lost {whole.lost_h:,.1f} core-hours of work at most.",
@@ -167,7 +168,7 @@ def _of_slurm(values: SharingReport) -> ReportSection:
         f"To compare: TZ=UTC sacct -aXDP -r {partitions} -S {first} -E {after} -o Account,End,CPUTimeRAW prints the "
         "charge of each run in seconds of CPUs, which is so many times that of cores as a core has threads. "
         f"TZ=UTC sreport -t hours cluster AccountUtilizationByUser Start={first} End={after} has the sums of all "
-        "partitions."
+        "partitions, up to the last full hour."
     )
     remedy = (
         f"With at most {most} jobs to a core, TRESBillingWeights=CPU={1 / most:.4g} of the partition, or a QOS with "
