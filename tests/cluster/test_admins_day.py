@@ -212,6 +212,7 @@ def test_the_commands_for_admins_install_upgrade_and_remove_slurm_sns_at_a_site(
     site.run(f"scancel {filler}")
     assert site.wait_for_end([first], PATIENCE_S)[first].state == "COMPLETED"
     assert site.run("cat ran-on", "alice") == "site\n"
+    assert site.starts([first])
     assert site.explain(first, "alice")["decisions"][-1]["action"] == "start"
 
     # With an agent on the only node, which has no resctrl: it observes, then it may partition; jobs run all the same.
@@ -240,17 +241,17 @@ def test_the_commands_for_admins_install_upgrade_and_remove_slurm_sns_at_a_site(
     assert "left to Slurm" not in site.run("cat /var/lib/stand-in/sns-*.log")
     site.run(f"scancel {filler}")
     assert {each.state for each in site.wait_for_end(gated, PATIENCE_S).values()} == {"COMPLETED"}
-    assert {site.explain(each)["decisions"][-1]["action"] for each in [first, *gated]} == {"start"}
+    assert site.starts([first, *gated])
 
     # Copied while the scheduler runs, and put back: it knows what it decided, and places.
     site.follow("copy the database")
     site.follow("put a copy of the database back")
     site.wait_for("sns check finds all well", site.is_all_well, PATIENCE_S, every_s=2)
-    assert {site.explain(each)["decisions"][-1]["action"] for each in [first, *gated]} == {"start"}
+    assert site.starts([first, *gated])
     filler, gated = site.fill(), site.gate_three()
     site.run(f"scancel {filler}; rm -r /var/backups/sns")
     assert {each.state for each in site.wait_for_end(gated, PATIENCE_S).values()} == {"COMPLETED"}
-    assert {site.explain(each)["decisions"][-1]["action"] for each in gated} == {"start"}
+    assert site.starts(gated)
     assert json.loads(site.run("sns status --json"))["trouble"] == ""
 
     # Removed while jobs are gated: they are left to Slurm, and the site is as it was before the installation.
