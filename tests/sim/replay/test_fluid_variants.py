@@ -320,7 +320,7 @@ def test_a_job_is_paused_a_limited_number_of_times():
 
 
 def test_by_loss_a_long_job_with_a_fresh_checkpoint_is_paused_before_a_short_one():
-    """At 65 s job 0 would lose the 5 s since its checkpoint, job 1 its 25 s. Without checkpoints job 0 would lose 65 s."""
+    """At 65 s job 0 would lose the 5 s since its checkpoint, job 1 its 25 s; without checkpoints job 0 loses 65 s."""
     trace = trace_of((0, 200, 1, 0.1, 0.5), (40, 100, 1, 0.1, 0.5), (65, 10, 1, 0.1, 0.5))
     by_loss = replayed(trace, [True, True, True], SHARES_LEAST_LOSS, checkpoint_s=60)
     assert by_loss.lost_s.tolist() == [5, 0, 0]
