@@ -92,7 +92,8 @@ class FluidSettings(NamedTuple):
 
     Jobs that are `restartable` are paused, no sooner than `protect_ns` after they were started or resumed and at most
     `most_pauses` times. A job keeps the progress of its last checkpoint, one each `checkpoint_s` of progress (0: all of
-    it, inf: none). If it `forgets`, its virtual time falls with its progress.
+    it, inf: none). If it `forgets`, its virtual time falls with its progress. Only if it `pauses_again`, a job that was
+    paused pauses others.
     """
 
     period_ns: int
@@ -106,6 +107,7 @@ class FluidSettings(NamedTuple):
     protect_ns: int
     most_pauses: int
     forgets: bool
+    pauses_again: bool
 
 
 class FluidPace(NamedTuple):
@@ -264,6 +266,7 @@ def _go_back(replay: FluidReplay, job: int) -> None:
     lost_s = _unsaved_s(replay, job)
     replay.pace.done_s[job] -= lost_s
     replay.counts.lost_s[job] += lost_s
+    replay.cluster.states.was_paused[job] = not replay.settings.pauses_again
     if replay.settings.forgets:
         replay.cluster.states.virtual_s[job] -= lost_s / replay.settings.measured[job]
 

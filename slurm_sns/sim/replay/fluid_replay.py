@@ -63,6 +63,7 @@ class Requeues:
     protect_s: float = 0
     most_pauses: int = NEVER
     forgets: bool = False
+    pauses_again: bool = False
 
 
 @dataclass(frozen=True)
@@ -239,6 +240,7 @@ def _replay(
             _nanoseconds(requeues.protect_s),
             requeues.most_pauses,
             requeues.forgets,
+            requeues.pauses_again,
         ),
         FluidPace(*(np.zeros(count) for _ in range(4))),
         np.array([first_ns, 0, NEVER, NEVER, 0]),

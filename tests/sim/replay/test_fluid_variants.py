@@ -338,6 +338,14 @@ def test_virtual_time_can_fall_with_the_progress():
     assert forgets.lost_s.tolist() == [100, 60, 0, 0]
 
 
+def test_a_job_that_was_paused_pauses_others_only_if_it_may():
+    """Job 0 is paused for job 1 at 50. When job 2 ends at 60, job 0 may take the memory back."""
+    trace = trace_of((0, 100, 1, 0.1, 0.9), (50, 20, 1, 0.1, 0.9), (55, 5, 1, 0.1, 0.1))
+    waits, insists = (replayed(trace, [True] * 3, checkpoint_s=0, pauses_again=each) for each in (False, True))
+    assert (waits.preemptions.tolist(), waits.end_s.tolist()) == ([1, 0, 0], [120, 70, 60])
+    assert insists.preemptions[1] == 1
+
+
 def test_jobs_wait_where_as_many_share_a_core_as_may():
     trace = trace_of(*[(0, 60, 1, 1, 0.1)] * 3)
     run = replayed(trace, [False] * 3, most_to_a_core=2)
