@@ -61,9 +61,9 @@ class TraceRun:
       `members` are the portfolio in its order, none for a policy that has none.
     - fractional sharing: `preemptions`: it ran before an instant and not after it; `migrations`: it ran before and
       after on other nodes; `tasks_moved`: its tasks that left a node in migrations; `killed`: its time limit ended it;
-      `wall_s`: how long it had nodes. `used` are the cores and memory that jobs held from the first submit to the last,
-      in units of the nodes' capacity times seconds. `instants` are the number of decisions, and of those after which a
-      job had no nodes.
+      `lost_s`: the progress that preemptions undid; `wall_s`: how long it had nodes. `used` are the cores and memory
+      that jobs held from the first submit to the last, in units of the nodes' capacity times seconds. `instants` are
+      the number of decisions, and of those after which a job had no nodes.
     - pools: the `pool` of a job's completion, as a place in the site's. `waited` is in all queues, `suspended` over its
       life. `wasted` is the run of all attempts but the last. `first_suspended` is -1 for a job that never was.
       `cores_used` and `suspended_jobs` are samples after the events of minute 0, 1, ... `visits` makes the columns of
@@ -85,6 +85,7 @@ class TraceRun:
     migrations: Integers = field(default_factory=no_column)
     tasks_moved: Integers = field(default_factory=no_column)
     killed: Flags = field(default_factory=no_column)
+    lost_s: NDArray[np.float64] = field(default_factory=no_column)
     wall_s: NDArray[np.float64] = field(default_factory=no_column)
     used: tuple[float, float] = (0.0, 0.0)
     instants: tuple[int, int] = (0, 0)

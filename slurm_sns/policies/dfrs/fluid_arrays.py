@@ -37,7 +37,8 @@ class Scale(NamedTuple):
 class NodeCapacity(NamedTuple):
     """The capacity of each node, that of all nodes together, and the largest.
 
-    The nodes from each one up to `alike_to` of it are alike.
+    The nodes from each one up to `alike_to` of it are alike. Jobs are placed greedily only where the CPU needs on a
+    node do not exceed its `most_needed`; MCB8 has no such limit.
     """
 
     cpu: Floats
@@ -46,12 +47,14 @@ class NodeCapacity(NamedTuple):
     all_cpu: float
     all_memory: float
     most_cpu: float
+    most_needed: Floats
 
 
 class FluidNeeds(NamedTuple):
     """By job, what never changes. The places of a job are those from its `first` up to its `end`.
 
-    Jobs of one `kind` have equally many tasks with equal memory needs.
+    A node has at most `together` of a job's tasks, where they are placed greedily. Jobs of one `kind` have equally many
+    tasks with equal needs and an equal `together`.
     """
 
     submit_s: Floats
@@ -60,13 +63,16 @@ class FluidNeeds(NamedTuple):
     memory: Floats
     first: Integers
     end: Integers
+    together: Integers
     kind: Integers
 
 
 class JobStates(NamedTuple):
     """Where the tasks are, in increasing order of the nodes, and how each job stands.
 
-    `places` counts only for jobs that have nodes. `floor` is the yield that the last run gave (STRETCH).
+    `places` counts only for jobs that have nodes. `floor` is the yield that the last run gave (STRETCH). `may_pause`:
+    the job may be paused for a newcomer at this instant; `loss` is the work that it would lose, in any unit common to
+    all jobs. Both are set before each decision. `was_paused`: it has been paused.
     """
 
     places: Places
@@ -74,6 +80,9 @@ class JobStates(NamedTuple):
     virtual_s: Floats
     cpu_yield: Floats
     floor: Floats
+    may_pause: Flags
+    loss: Floats
+    was_paused: Flags
 
 
 class JobLists(NamedTuple):
@@ -99,8 +108,9 @@ RUNNING, WAITING, TURNS, CHANGED, PASSES = range(5)
 class Space(NamedTuple):
     """Working memory: kernels allocate nothing.
 
-    By node: `memory_left` and `cpu_needed` by the running jobs, which are kept up to date; `cpu`, which is left;
-    `tasks_on`, of the job that is placed. `by_room`: nodes. `packings`: two packings that take turns. Lists of jobs:
+    By node: `memory_left` and `cpu_needed` by the running jobs, which are kept up to date; `memory_reached` and
+    `cpu_kept`, the same if all jobs were paused that may be; `cpu`, which is left; `tasks_on`, of the job that is
+    placed. `by_room`: nodes. `packings`: two packings that take turns. Lists of jobs:
     `by_priority`, `packed`, `raised`, `lists`, `used`; `spare` is that of the sort. By job: `required`, what a task
     requires of the CPU; `memory`, `left`, `used_by`: of a packing; `key`, `other`: what jobs are sorted by; `paused_s`:
     when the job was last paused for a newcomer. By kind: `fits`, whether jobs of it fit, in the pass over the waiting
@@ -109,6 +119,8 @@ class Space(NamedTuple):
 
     memory_left: Floats
     cpu_needed: Floats
+    memory_reached: Floats
+    cpu_kept: Floats
     cpu: Floats
     tasks_on: Integers
     by_room: Integers
@@ -166,10 +178,12 @@ def cluster_of(capacity: NodeCapacity, needs: FluidNeeds) -> FluidCluster:
     return FluidCluster(
         capacity,
         needs,
-        JobStates(np.zeros(places, np.int32), flags(), floats(), floats(), floats()),
+        JobStates(np.zeros(places, np.int32), flags(), floats(), floats(), floats(), ~flags(), floats(), flags()),
         JobLists(integers(), integers(), integers(), np.zeros(5, np.int64), integers(), flags()),
         Space(
             capacity.memory.copy(),
+            np.zeros(nodes),
+            np.zeros(nodes),
             np.zeros(nodes),
             np.zeros(nodes),
             np.zeros(nodes, np.int64),
@@ -195,8 +209,8 @@ def cluster_of(capacity: NodeCapacity, needs: FluidNeeds) -> FluidCluster:
     )
 
 
-def node_capacity(cpu: Sequence[int], memory: Sequence[int]) -> NodeCapacity:
-    """The capacity of these nodes."""
+def node_capacity(cpu: Sequence[int], memory: Sequence[int], most_to_a_core: float = np.inf) -> NodeCapacity:
+    """The capacity of these nodes, where the needs of tasks may exceed the CPU by the factor `most_to_a_core`."""
     both = np.array([cpu, memory], np.float64)
     ends = np.flatnonzero(np.append((both[:, 1:] != both[:, :-1]).any(axis=0), True)) + 1
     return NodeCapacity(
@@ -206,14 +220,18 @@ def node_capacity(cpu: Sequence[int], memory: Sequence[int]) -> NodeCapacity:
         float(sum(cpu)),
         float(sum(memory)),
         float(max(cpu, default=0)),
+        most_to_a_core * both[0],
     )
 
 
-def job_needs(submit_s: Floats, tasks: Integers, cpu: Floats, memory: Floats) -> FluidNeeds:
-    """The needs of jobs, in submit order."""
+def job_needs(
+    submit_s: Floats, tasks: Integers, cpu: Floats, memory: Floats, together: Integers | None = None
+) -> FluidNeeds:
+    """The needs of jobs, in submit order; None: a node may have all tasks of a job."""
     end: Integers = np.cumsum(tasks)
-    kind = np.unique(tasks + 1j * memory, return_inverse=True)[1].ravel()
-    return FluidNeeds(submit_s, tasks, cpu, memory, end - tasks, end, kind)
+    together = tasks if together is None else together
+    kind = np.unique(np.stack([tasks, together, cpu, memory]), axis=1, return_inverse=True)[1].ravel()
+    return FluidNeeds(submit_s, tasks, cpu, memory, end - tasks, end, together, kind)
 
 
 @entry_point

@@ -8,6 +8,7 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section II-B.
 """
 
 from collections.abc import Mapping
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +39,11 @@ class FluidJob(NamedTuple):
     """A job that has been submitted and has not ended.
 
     `cpu` and `memory` are the needs of one task. `virtual_s` is the integral of its yield so far. `nodes` has the
-    position of a node for each of its tasks, in increasing order; it is empty for a job that waits or is paused.
+    position of a node for each of its tasks, in increasing order; it is empty for a job that waits or is paused. A node
+    has at most `together` of its tasks where they are placed greedily (None: any number).
+
+    `may_pause`: the job may be paused for others; `loss` is the work that it would lose, in a unit common to all jobs.
+    `was_paused`: it has been paused, so that it never pauses others.
     """
 
     id: int
@@ -48,13 +53,18 @@ class FluidJob(NamedTuple):
     memory: int
     virtual_s: Seconds = 0
     nodes: tuple[int, ...] = ()
+    together: int | None = None
+    may_pause: bool = True
+    loss: float = 0
+    was_paused: bool = False
 
 
 class Instant(NamedTuple):
     """The jobs in submit order, and what has happened or is due at this moment.
 
     `newcomers` were submitted now; the back-off of those `due` ends now. `is_run`: a periodic run is due. `next_run_s`
-    is the one after this moment. `floors` are the yields that the last run gave (STRETCH), by job.
+    is the one after this moment. `floors` are the yields that the last run gave (STRETCH), by job. Where jobs are
+    placed greedily, the CPU needs on a node are at most `most_to_a_core` times its CPU.
     """
 
     now_s: Seconds
@@ -66,6 +76,7 @@ class Instant(NamedTuple):
     period_s: Seconds = 600
     next_run_s: Seconds = 600
     floors: Mapping[int, Share] = {}
+    most_to_a_core: float = inf
 
 
 class YieldDecision(NamedTuple):
@@ -79,12 +90,13 @@ class YieldDecision(NamedTuple):
 
 def arrays_of(at: Instant) -> FluidCluster:
     """The nodes and jobs of this instant as arrays, the jobs in their order."""
-    capacity = node_capacity(at.nodes.cpu, at.nodes.memory)
+    capacity = node_capacity(at.nodes.cpu, at.nodes.memory, at.most_to_a_core)
     needs = job_needs(
         np.array([float(job.submit_s) for job in at.jobs], np.float64),
         np.array([job.tasks for job in at.jobs], np.int64),
         np.array([job.cpu for job in at.jobs], np.float64),
         np.array([job.memory for job in at.jobs], np.float64),
+        np.array([job.tasks if job.together is None else job.together for job in at.jobs], np.int64),
     )
     cluster = cluster_of(capacity, needs)
     states, lists = cluster.states, cluster.lists
@@ -98,6 +110,9 @@ def arrays_of(at: Instant) -> FluidCluster:
             lists.counts[TURNS] += 1
         states.virtual_s[position] = float(job.virtual_s)
         states.floor[position] = float(at.floors.get(job.id, 0))
+        states.may_pause[position] = job.may_pause
+        states.loss[position] = float(job.loss)
+        states.was_paused[position] = job.was_paused
     list_all(cluster)
     lists.counts[CHANGED] = True
     return cluster

@@ -16,7 +16,10 @@ Under gang scheduling a node with a CPU load of 2.5 has three time slices, in ea
 speed. A job runs on all of its nodes at once, so its node with the most slices decides. The slices are not filled up
 with others.
 
-Source: Dynamic fractional resource scheduling (IPDPS 2010), section III; gang scheduling is no part of it.
+By weight, a node with a CPU load of 2.5 gives each of its tasks 1/2.5 of its need, and the node with the highest load
+decides for a job. What a job on several nodes leaves unused on the less loaded ones is given to nobody.
+
+Source: Dynamic fractional resource scheduling (IPDPS 2010), section III; gang scheduling and weights are no part of it.
 """
 
 import numpy as np
@@ -32,7 +35,7 @@ from slurm_sns.policies.dfrs.fluid_arrays import (
     Integers,
     copy,
 )
-from slurm_sns.policies.dfrs.greedy_kernel import list_fitting, make_room, place
+from slurm_sns.policies.dfrs.greedy_kernel import list_fitting, list_within_reach, make_room, place, take_back
 from slurm_sns.policies.dfrs.order_kernel import sort_by_submit, sort_decreasing
 from slurm_sns.policies.dfrs.priority_kernel import choose_highest, first_by_priority, priority, sort_by_priority
 from slurm_sns.policies.dfrs.search_kernel import LEAST_YIELD, search_stretch, search_yield
@@ -65,13 +68,21 @@ def _start(algorithm: Algorithm, cluster: FluidCluster, now_s: float) -> None:
     """Place the jobs whose turn it is."""
     lists, space = cluster.lists, cluster.space
     if algorithm.retries_at_events:
-        lists.counts[TURNS] = list_fitting(cluster, lists.waiting[: lists.counts[WAITING]], lists.turns, np.inf)
+        waiting = lists.waiting[: lists.counts[WAITING]]
+        if algorithm.preempts:
+            lists.counts[TURNS] = list_within_reach(cluster, waiting, lists.turns)
+        else:
+            lists.counts[TURNS] = list_fitting(cluster, waiting, lists.turns, np.inf)
         sort_by_submit(lists.turns[: lists.counts[TURNS]], space.key, space.spare)
     for job in lists.turns[: lists.counts[TURNS]]:
         if algorithm.preempts:
-            make_room(cluster, job, now_s)
+            make_room(cluster, job, now_s, algorithm.least_loss)
+            if algorithm.retries_at_events and cluster.states.has_nodes[job]:
+                cluster.states.may_pause[job] = False  # at this instant: it has just begun
         else:
             lists.failed[job] = not place(cluster, job)
+    if algorithm.preempts and algorithm.retries_at_events:
+        take_back(cluster, now_s, algorithm.least_loss)
 
 
 @subroutine
@@ -111,8 +122,8 @@ def _resume_in_order(cluster: FluidCluster, now_s: float, before_s: float) -> No
 def _set_yields(algorithm: Algorithm, cluster: FluidCluster, clock: DecisionMoment) -> None:
     """Set the yields of the jobs that have nodes. O(their tasks + nodes), and a sort of the jobs."""
     states, jobs = cluster.states, cluster.lists.running[: cluster.lists.counts[RUNNING]]
-    if algorithm.slices_time:
-        _slice_time(cluster, jobs)
+    if algorithm.slices_time or algorithm.by_weight:
+        _share_nodes(algorithm, cluster, jobs)
         return
     base = _equal_yield(cluster)
     for job in jobs:
@@ -130,14 +141,16 @@ def _equal_yield(cluster: FluidCluster) -> float:
 
 
 @subroutine
-def _slice_time(cluster: FluidCluster, jobs: Integers) -> None:
-    """Set the yields of gang scheduling of these jobs, which have nodes."""
+def _share_nodes(algorithm: Algorithm, cluster: FluidCluster, jobs: Integers) -> None:
+    """Set the yields of gang scheduling, or those by weight, of these jobs, which have nodes."""
     needs, states = cluster.needs, cluster.states
     for job in jobs:
-        slices = 1.0
+        highest = 1.0
         for node in states.places[needs.first[job] : needs.end[job]]:
-            slices = max(slices, np.ceil(cluster.space.cpu_needed[node] / cluster.capacity.cpu[node]))
-        states.cpu_yield[job] = 1.0 / slices
+            highest = max(highest, cluster.space.cpu_needed[node] / cluster.capacity.cpu[node])
+        states.cpu_yield[job] = 1.0 / highest
+        if algorithm.slices_time and highest > 1.0:
+            states.cpu_yield[job] = (1.0 - algorithm.switch_loss) / np.ceil(highest)
 
 
 @subroutine

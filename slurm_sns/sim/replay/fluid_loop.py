@@ -10,8 +10,9 @@ An instant costs O(running jobs and their tasks), as each of them advances, and 
 the number of instants may grow faster than that of jobs: under GREEDY each waiting job's attempts are instants, one in
 4,096 s at least.
 
-The plain case is the paper's: a job advances by its yield. Three variants are closer to a site: caps on the CPU that
-are set at multiples of an interval only, CPU needs that were measured with an error, and time limits.
+The plain case is the paper's: a job advances by its yield. Four variants are closer to a site: caps on the CPU that
+are set at multiples of an interval only, CPU needs that were measured with an error, time limits, and jobs that are
+paused by a requeue. Only those that can restart are, and each begins again with the work of its last checkpoint.
 
 Source: Dynamic fractional resource scheduling (IPDPS 2010), section IV-A.
 """
@@ -43,18 +44,22 @@ NANOSECONDS = 1_000_000_000
 NEVER = 1 << 62
 #: The last moment that is simulated, 146 years; a job that would end later ends then in the forecast.
 LAST_NS = NEVER - 1
+#: A checkpoint that is due after a shorter fraction of its interval has been written.
+_ROUNDING = 1e-9
 NOW_NS, SUBMITTED, END_NS, CAPS_NS, RETRIES = range(5)
 
 
 class FluidTimes(NamedTuple):
     """The moments of each job, in nanoseconds, NEVER for what has not happened.
 
-    `end_ns` is a forecast as long as the job has not ended. Until `penalty_ns` the job makes no progress. `retry_ns` is
-    when a job that has found no place `failures` times is tried again.
+    `start_ns` is the first start, `begun_ns` when the job was last started, resumed or moved. `end_ns` is a forecast as
+    long as the job has not ended. Until `penalty_ns` the job makes no progress. `retry_ns` is when a job that has found
+    no place `failures` times is tried again.
     """
 
     submit_ns: Integers
     start_ns: Integers
+    begun_ns: Integers
     end_ns: Integers
     penalty_ns: Integers
     retry_ns: Integers
@@ -64,15 +69,17 @@ class FluidTimes(NamedTuple):
 class FluidCounts(NamedTuple):
     """What happened to the jobs.
 
-    By job: how often it was preempted and migrated, how many of its tasks left a node in migrations, and whether its
-    time limit ended it. `used` are the CPU and the memory that jobs held from the first submit to the last, times
-    seconds. `instants` are the number of decisions, and of those after which a job was without nodes.
+    By job: how often it was preempted and migrated, how many of its tasks left a node in migrations, whether its time
+    limit ended it, and the progress that it lost by preemptions. `used` are the CPU and the memory that jobs held from
+    the first submit to the last, times seconds. `instants` are the number of decisions, and of those after which a job
+    was without nodes.
     """
 
     preemptions: Integers
     migrations: Integers
     tasks_moved: Integers
     killed: Flags
+    lost_s: Floats
     used: Floats
     instants: Integers
 
@@ -82,6 +89,11 @@ class FluidSettings(NamedTuple):
 
     New caps on the CPU of running jobs count from the next multiple of `apply_ns` on; 0: at once. By job: `run_s` with
     all of the CPU need, `measured`, the need that the algorithm knows over the true one, and the time limit `limit_s`.
+
+    Jobs that are `restartable` are paused, no sooner than `protect_ns` after they were started or resumed and at most
+    `most_pauses` times. A job keeps the progress of its last checkpoint, one each `checkpoint_s` of progress (0: all of
+    it, inf: none). If it `forgets`, its virtual time falls with its progress. Only if it `pauses_again`, a job that was
+    paused pauses others.
     """
 
     period_ns: int
@@ -90,6 +102,12 @@ class FluidSettings(NamedTuple):
     run_s: Floats
     measured: Floats
     limit_s: Floats
+    restartable: Flags
+    checkpoint_s: float
+    protect_ns: int
+    most_pauses: int
+    forgets: bool
+    pauses_again: bool
 
 
 class FluidPace(NamedTuple):
@@ -199,11 +217,14 @@ def _decide(algorithm: Algorithm, replay: FluidReplay, now_ns: int) -> tuple[boo
     clock = DecisionMoment(
         now_ns / NANOSECONDS, now_ns % period_ns == 0, period_ns / NANOSECONDS, next_run_ns / NANOSECONDS
     )
+    if algorithm.preempts:
+        _judge_pauses(replay, before, now_ns)
     changes, some_left = decide(algorithm, replay.cluster, clock), False
     if changes:
         for job in before:
             if not has_nodes[job]:
                 replay.counts.preemptions[job] += 1
+                _go_back(replay, job)
                 replay.had_nodes[job] = False
                 some_left = True
         for job in lists.running[: lists.counts[RUNNING]]:
@@ -218,6 +239,39 @@ def _decide(algorithm: Algorithm, replay: FluidReplay, now_ns: int) -> tuple[boo
 
 
 @subroutine
+def _judge_pauses(replay: FluidReplay, running: Integers, now_ns: int) -> None:
+    """Set which of the running jobs may be paused, and the work in CPU seconds that each would lose."""
+    settings, needs, states = replay.settings, replay.cluster.needs, replay.cluster.states
+    for job in running:
+        states.may_pause[job] = (
+            settings.restartable[job]
+            and now_ns - replay.times.begun_ns[job] >= settings.protect_ns
+            and replay.counts.preemptions[job] < settings.most_pauses
+        )
+        states.loss[job] = _unsaved_s(replay, job) * needs.cpu[job] * needs.tasks[job]
+
+
+@subroutine
+def _unsaved_s(replay: FluidReplay, job: int) -> float:
+    """The job's progress since its last checkpoint."""
+    done_s, every_s = replay.pace.done_s[job], replay.settings.checkpoint_s
+    if every_s <= 0.0 or every_s == np.inf:
+        return done_s if every_s else 0.0
+    return max(done_s - every_s * np.floor(done_s / every_s + _ROUNDING), 0.0)
+
+
+@subroutine
+def _go_back(replay: FluidReplay, job: int) -> None:
+    """Take from a job that was paused what it did since its last checkpoint."""
+    lost_s = _unsaved_s(replay, job)
+    replay.pace.done_s[job] -= lost_s
+    replay.counts.lost_s[job] += lost_s
+    replay.cluster.states.was_paused[job] = not replay.settings.pauses_again
+    if replay.settings.forgets:
+        replay.cluster.states.virtual_s[job] -= lost_s / replay.settings.measured[job]
+
+
+@subroutine
 def _carry_out(replay: FluidReplay, job: int, now_ns: int) -> None:
     """Start, resume or move the job, or leave it where it is, and count what happened."""
     counts, times = replay.counts, replay.times
@@ -228,6 +282,7 @@ def _carry_out(replay: FluidReplay, job: int, now_ns: int) -> None:
     counts.tasks_moved[job] += left
     if left or not replay.had_nodes[job]:
         copy(old, new)
+        times.begun_ns[job] = now_ns
         if times.start_ns[job] == NEVER:
             times.start_ns[job] = now_ns
         else:

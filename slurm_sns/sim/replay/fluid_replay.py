@@ -5,6 +5,7 @@ The result is that of the event engine (`sim/engine/planned`) under the policy, 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.policies.baselines.compact import compact_exclusive
 from slurm_sns.policies.dfrs.algorithms import Algorithm
 from slurm_sns.policies.dfrs.fluid_arrays import (
+    Flags,
     Floats,
     FluidCluster,
     Integers,
@@ -53,16 +55,32 @@ BATCH = {"fcfs": FCFS, "easy": EASY, "easy-extra-nodes-only": EASY_EXTRA_NODES}
 
 
 @dataclass(frozen=True)
+class Requeues:
+    """Pauses by a requeue: which jobs can restart, by job, and what of their progress is lost (module fluid_loop)."""
+
+    restartable: Flags
+    checkpoint_s: float = inf
+    protect_s: float = 0
+    most_pauses: int = NEVER
+    forgets: bool = False
+    pauses_again: bool = False
+
+
+@dataclass(frozen=True)
 class SiteVariant:
     """How a site may differ from the paper's model.
 
     New caps on running jobs count from the next multiple of `apply_s` on (0: at once). By job: `measured`, the CPU need
-    that the algorithm knows over the true one, and `limit_s`, the time limit; None: exact needs, no limits.
+    that the algorithm knows over the true one, and `limit_s`, the time limit; None: exact needs, no limits. Where jobs
+    are placed greedily the CPU needs on a node are at most `most_to_a_core` times its CPU. `requeues`: how jobs are
+    paused; None: each job may be, and loses nothing.
     """
 
     apply_s: float = 0
     measured: Floats | None = None
     limit_s: Floats | None = None
+    most_to_a_core: float = inf
+    requeues: Requeues | None = None
 
 
 def replay_fluid(
@@ -93,13 +111,14 @@ def replay_fluid(
         raise BadInput(f"a periodic run every {period_s:g} s for {last_s:.2g} s; valid: {least_s:.2g} s or more")
     if int(trace.tasks.sum()) > MOST_TASKS:
         raise BadInput(f"the jobs have {int(trace.tasks.sum()):,} tasks; valid: at most {MOST_TASKS:,}")
-    possible = can_run(node_arrays, trace)
+    site = variant or SiteVariant()
+    possible = can_run(node_arrays, trace, site.most_to_a_core)
     if not possible.all():
         raise BadInput(
             f"job {trace.identity[np.argmin(possible)]} is {TOO_LARGE}; valid: jobs that empty nodes can hold"
         )
-    cluster, scale = _cluster(node_arrays, trace)
-    replay = _replay(cluster, trace, period_s, penalty_s, variant or SiteVariant())
+    cluster, scale = _cluster(node_arrays, trace, site.most_to_a_core)
+    replay = _replay(cluster, trace, period_s, penalty_s, site)
     while replay_some(algorithm, replay, PART):
         progress(int(replay.cursor[SUBMITTED]))
     progress(len(trace))
@@ -122,6 +141,7 @@ def replay_fluid(
         migrations=counts.migrations,
         tasks_moved=counts.tasks_moved,
         killed=counts.killed,
+        lost_s=counts.lost_s,
         wall_s=replay.pace.wall_s,
         used=(float(counts.used[0]) / scale.cpu, float(counts.used[1]) / scale.memory),
         instants=tuple(counts.instants.tolist()),
@@ -157,11 +177,12 @@ def replay_batch(
     return replay_in_order(node_arrays, batch, rules, BATCH[algorithm], interval_s=1)
 
 
-def _cluster(node_arrays: NodeArrays, trace: TraceArrays) -> tuple[FluidCluster, Scale]:
+def _cluster(node_arrays: NodeArrays, trace: TraceArrays, most_to_a_core: float) -> tuple[FluidCluster, Scale]:
     """The nodes and jobs in common units, before any job has nodes."""
     cpu, memory = node_arrays.capacity[CORES].tolist(), node_arrays.capacity[MEMORY].tolist()
     scale = Scale.of(cpu, memory)
-    capacity = node_capacity([scale.cpu * each for each in cpu], [scale.memory * each for each in memory])
+    scaled = [scale.cpu * each for each in cpu], [scale.memory * each for each in memory]
+    capacity = node_capacity(*scaled, most_to_a_core)
     needs = job_needs(
         trace.submit_s.astype(np.float64),
         trace.tasks.astype(np.int64),
@@ -186,10 +207,27 @@ def _replay(
     first_ns = _nanoseconds(float(trace.submit_s[0]))
     measured = np.ones(count) if variant.measured is None else variant.measured
     limit_s = np.full(count, np.inf) if variant.limit_s is None else variant.limit_s
+    requeues = variant.requeues or Requeues(np.ones(count, np.bool_), checkpoint_s=0)
     return FluidReplay(
         cluster,
-        FluidTimes(np.rint(trace.submit_s * NANOSECONDS).astype(np.int64), never(), never(), zeros(), never(), zeros()),
-        FluidCounts(zeros(), zeros(), zeros(), np.zeros(count, np.bool_), np.zeros(2), np.zeros(2, np.int64)),
+        FluidTimes(
+            np.rint(trace.submit_s * NANOSECONDS).astype(np.int64),
+            never(),
+            never(),
+            never(),
+            zeros(),
+            never(),
+            zeros(),
+        ),
+        FluidCounts(
+            zeros(),
+            zeros(),
+            zeros(),
+            np.zeros(count, np.bool_),
+            np.zeros(count),
+            np.zeros(2),
+            np.zeros(2, np.int64),
+        ),
         FluidSettings(
             _nanoseconds(period_s),
             _nanoseconds(penalty_s),
@@ -197,6 +235,12 @@ def _replay(
             trace.run_s.astype(np.float64),
             measured.astype(np.float64),
             limit_s.astype(np.float64),
+            requeues.restartable,
+            float(requeues.checkpoint_s),
+            _nanoseconds(requeues.protect_s),
+            requeues.most_pauses,
+            requeues.forgets,
+            requeues.pauses_again,
         ),
         FluidPace(*(np.zeros(count) for _ in range(4))),
         np.array([first_ns, 0, NEVER, NEVER, 0]),

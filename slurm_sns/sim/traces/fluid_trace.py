@@ -80,11 +80,14 @@ def has_tasks(name: str) -> bool:
     return "tasks" in header_of(name)
 
 
-def can_run(node_arrays: NodeArrays, trace: TraceArrays) -> NDArray[np.bool_]:
-    """Of each job: whether empty nodes could hold all of its tasks, with a yield that a search tries."""
+def can_run(node_arrays: NodeArrays, trace: TraceArrays, most_to_one: float = MOST_TO_ONE) -> NDArray[np.bool_]:
+    """Of each job: whether empty nodes could hold all of its tasks, with a yield that a search tries.
+
+    The CPU needs on a node may be `most_to_one` times its CPU, or less for the sake of the yield.
+    """
     held = np.zeros(len(trace), np.int64)
     for (cpu, memory, *_), count in zip(*np.unique(node_arrays.capacity.T, axis=0, return_counts=True), strict=True):
-        by_cpu = cpu * MOST_TO_ONE // np.maximum(trace.cores, 1)
+        by_cpu = int(cpu * min(most_to_one, MOST_TO_ONE)) // np.maximum(trace.cores, 1)
         by_memory = np.where(trace.memory > 0, memory // np.maximum(trace.memory, 1), by_cpu)
         held += count * np.minimum(by_cpu, by_memory)
     return held >= trace.tasks

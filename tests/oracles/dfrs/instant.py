@@ -12,10 +12,10 @@ from oracles.dfrs import stretch_search, yield_search
 from oracles.dfrs.occupancy import Occupancy
 from oracles.dfrs.preemption import make_room
 from oracles.dfrs.priority import by_decreasing_priority
-from oracles.dfrs.yields import average_stretch, average_yield, equal_yield, raised, sliced
-from slurm_sns.model import Share
+from oracles.dfrs.yields import average_stretch, average_yield, equal_yield, raised, sliced, weighed
+from slurm_sns.model import Seconds, Share
 from slurm_sns.policies.dfrs.algorithms import Algorithm
-from slurm_sns.policies.dfrs.instant import Instant, YieldDecision
+from slurm_sns.policies.dfrs.instant import FluidJob, Instant, YieldDecision
 from slurm_sns.policies.dfrs.policy import Dfrs
 
 
@@ -29,7 +29,7 @@ class PlainDfrs(Dfrs):
 
 def decide(algorithm: Algorithm, at: Instant) -> YieldDecision:
     """The decision for this instant."""
-    occupancy = Occupancy(at.nodes, at.jobs)
+    occupancy = Occupancy(at.nodes, at.jobs, at.most_to_a_core)
     failed: set[int] = set()
     if algorithm.starts_newcomers:
         paused, failed = _start(algorithm, at, occupancy)
@@ -52,16 +52,31 @@ def _start(algorithm: Algorithm, at: Instant, occupancy: Occupancy) -> tuple[set
     paused: set[int] = set()
     failed: set[int] = set()
     for job in at.jobs:
-        has_turn = job.id in at.newcomers or job.id in at.due or algorithm.retries_at_events
+        has_turn = job.id in at.newcomers or job.id in at.due or (algorithm.retries_at_events and not job.was_paused)
         if not has_turn or job.id in occupancy.places or job.id in paused:
             continue
         if not algorithm.preempts:
             if not occupancy.place(job):
                 failed.add(job.id)
             continue
-        running = [each for each in at.jobs if each.id in occupancy.places]
-        paused.update(each.id for each in make_room(occupancy, job, by_decreasing_priority(running, at.now_s)))
+        victims = [
+            each
+            for each in at.jobs
+            if each.id in occupancy.places and each.may_pause and (each.nodes or not algorithm.retries_at_events)
+        ]
+        paused.update(each.id for each in make_room(occupancy, job, _victims(algorithm, victims, at.now_s)))
+    if algorithm.retries_at_events:
+        for job in _victims(algorithm, [each for each in at.jobs if each.id in paused], at.now_s):
+            if occupancy.has_room(job, job.nodes):
+                occupancy.put(job, job.nodes)
     return paused, failed
+
+
+def _victims(algorithm: Algorithm, jobs: list[FluidJob], now_s: Seconds) -> list[FluidJob]:
+    """These jobs, given in submit order, with the first one to pause last."""
+    if algorithm.least_loss:
+        return sorted(jobs, key=lambda each: -each.loss)
+    return by_decreasing_priority(jobs, now_s)
 
 
 def _resume(algorithm: Algorithm, at: Instant, occupancy: Occupancy, paused: set[int]) -> None:
@@ -75,7 +90,9 @@ def _yields(algorithm: Algorithm, at: Instant, occupancy: Occupancy, floors: Map
     """The yields of the jobs that have nodes."""
     base: dict[int, Share]
     if algorithm.slices_time:
-        return sliced(occupancy, at.jobs)
+        return sliced(occupancy, at.jobs, algorithm.switch_loss)
+    if algorithm.by_weight:
+        return weighed(occupancy, at.jobs)
     if algorithm.minimises_stretch:
         base = {job: floors.get(job, stretch_search.LEAST_YIELD) for job in occupancy.places}
         return raised(at.nodes, at.jobs, occupancy.places, base, average_stretch(at.next_run_s))

@@ -1,6 +1,6 @@
 """What tasks hold on the nodes: the memory that is left on each node, and its CPU load.
 
-The CPU load of a node is the sum of the CPU needs of its tasks over its capacity; it may exceed 1.
+The CPU load of a node is the sum of the CPU needs of its tasks over its capacity; it may exceed 1, up to a limit.
 
 Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-A.
 """
@@ -8,6 +8,7 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-A.
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
+from math import inf
 
 from slurm_sns.policies.dfrs.instant import FluidJob, Nodes
 
@@ -15,9 +16,10 @@ from slurm_sns.policies.dfrs.instant import FluidJob, Nodes
 class Occupancy:
     """The nodes, and where the tasks of each job are."""
 
-    def __init__(self, nodes: Nodes, jobs: Iterable[FluidJob] = ()) -> None:
+    def __init__(self, nodes: Nodes, jobs: Iterable[FluidJob] = (), most_to_a_core: float = inf) -> None:
         """The jobs that have nodes are there; the others are ignored."""
         self._capacity = nodes
+        self._most_to_a_core = most_to_a_core
         self._memory_left = list(nodes.memory)
         self._cpu_needed = [0] * len(nodes.cpu)
         self.places: dict[int, tuple[int, ...]] = {}
@@ -35,21 +37,30 @@ class Occupancy:
         self._change(job, self.places.pop(job.id), -1)
 
     def has_room(self, job: FluidJob, nodes: Iterable[int]) -> bool:
-        """Whether these nodes have memory for the job's tasks."""
-        return all(tasks * job.memory <= self._memory_left[node] for node, tasks in Counter(nodes).items())
+        """Whether these nodes have memory for the job's tasks, and may have their CPU needs."""
+        return all(
+            tasks * job.memory <= self._memory_left[node]
+            and self._cpu_needed[node] + tasks * job.cpu <= self._most_to_a_core * self._capacity.cpu[node]
+            for node, tasks in Counter(nodes).items()
+        )
 
     def load(self, node: int) -> Fraction:
         """The CPU load of the node."""
         return Fraction(self._cpu_needed[node], self._capacity.cpu[node])
 
     def place(self, job: FluidJob) -> bool:
-        """Place the job greedily: each task on the node with the lowest CPU load among those with memory for it.
+        """Place the job greedily: each task on the node with the lowest CPU load among those with room for it.
 
         Of nodes with equal loads the first is taken. If a task finds no node, nothing changes and False is returned.
         """
         nodes: list[int] = []
         for _ in range(job.tasks):
-            possible = [node for node, left in enumerate(self._memory_left) if job.memory <= left]
+            together = job.tasks if job.together is None else job.together
+            possible = [
+                node
+                for node in range(len(self._memory_left))
+                if self.has_room(job, (node,)) and nodes.count(node) < together
+            ]
             if not possible:
                 self._change(job, nodes, -1)
                 return False

@@ -12,9 +12,9 @@ from slurm_sns.policies.dfrs.instant import FluidJob
 def make_room(occupancy: Occupancy, newcomer: FluidJob, running: Sequence[FluidJob]) -> list[FluidJob]:
     """Place the newcomer and return the jobs that were paused for it.
 
-    `running` are the jobs that have nodes, with the highest priority first. They are taken away from the lowest
+    `running` are the jobs that may be paused, with the highest priority first. They are taken away from the lowest
     priority on until the newcomer finds a place. Then those whose nodes still have room return to them, from the
-    highest priority on. If the newcomer finds no place even on empty nodes, nothing changes.
+    highest priority on. If the newcomer finds no place even without all of them, nothing changes.
     """
     marked: list[tuple[FluidJob, tuple[int, ...]]] = []
     is_placed = occupancy.place(newcomer)
@@ -26,7 +26,7 @@ def make_room(occupancy: Occupancy, newcomer: FluidJob, running: Sequence[FluidJ
         is_placed = occupancy.place(newcomer)
     paused = []
     for job, nodes in reversed(marked):
-        if occupancy.has_room(job, nodes):
+        if not is_placed or occupancy.has_room(job, nodes):
             occupancy.put(job, nodes)
         else:
             paused.append(job)

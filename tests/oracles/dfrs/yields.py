@@ -23,17 +23,28 @@ def equal_yield(occupancy: Occupancy, nodes: Nodes) -> Fraction:
     return 1 / max(Fraction(1), *(occupancy.load(node) for node in range(len(nodes.cpu))))
 
 
-def sliced(occupancy: Occupancy, jobs: Sequence[FluidJob]) -> dict[int, Share]:
+def sliced(occupancy: Occupancy, jobs: Sequence[FluidJob], switch_loss: float = 0) -> dict[int, Share]:
     """The yields under gang scheduling.
 
     A node with a CPU load of 2.5 has three time slices, in each of which some of its jobs run at full speed. A job runs
     on all of its nodes at once, so its node with the most slices decides. The slices are not filled up with others.
+    Each of several slices loses a fraction by the switch to it.
     """
     found: dict[int, Share] = {}
     for job in jobs:
         if job.id in occupancy.places:
-            found[job.id] = Fraction(1, max(1, *(ceil(occupancy.load(node)) for node in occupancy.places[job.id])))
+            slices = max(1, *(ceil(occupancy.load(node)) for node in occupancy.places[job.id]))
+            found[job.id] = Fraction(1, slices) * (1 if slices == 1 else 1 - Fraction(switch_loss))
     return found
+
+
+def weighed(occupancy: Occupancy, jobs: Sequence[FluidJob]) -> dict[int, Share]:
+    """The yields by weight: the node with the highest load decides, which shares its CPU in proportion to needs."""
+    return {
+        job.id: 1 / max(Fraction(1), *(occupancy.load(node) for node in occupancy.places[job.id]))
+        for job in jobs
+        if job.id in occupancy.places
+    }
 
 
 def average_yield(job: FluidJob) -> int:

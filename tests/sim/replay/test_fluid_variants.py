@@ -1,4 +1,4 @@
-"""How a site may differ from the paper's model: caps at intervals, measured needs, limits, unequal nodes, time slices.
+"""How a site may differ from the paper's model: caps, measured needs, limits, unequal nodes, time slices, requeues.
 
 The ends are computed by hand. Needs are fractions of a node of `PARTS` units, and there is no penalty unless one is
 named.
@@ -9,10 +9,19 @@ from math import inf, nan
 import numpy as np
 import pytest
 
+from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
-from slurm_sns.policies.dfrs.algorithms import ALGORITHMS, GANG
+from slurm_sns.policies.dfrs.algorithms import (
+    ALGORITHMS,
+    GANG,
+    GREEDY_RETRY_AT_EVENTS,
+    SHARES,
+    SHARES_LEAST_LOSS,
+    Algorithm,
+)
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
-from slurm_sns.sim.replay.fluid_replay import SiteVariant, replay_fluid
+from slurm_sns.sim.replay.fluid_replay import Requeues, SiteVariant, replay_fluid
+from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.fluid_trace import PARTS, whole_nodes
 
@@ -256,6 +265,143 @@ def test_jobs_wait_for_memory_and_are_tried_again_at_each_event():
     assert run.end_s[2] == 100
     assert run.end_s[0] == 140
     assert run.start_s.tolist() == [0, 140, 20]
+
+
+# --- pauses by a requeue, and few jobs to a core
+
+#: The yields of the paper.
+BY_YIELDS = SHARES._replace(by_weight=False)
+#: Job 1 needs the memory of job 0, which has done 50 s of its 100.
+TWO = trace_of((0, 100, 1, 1, 1), (50, 20, 1, 1, 1))
+
+
+def replayed(
+    trace: TraceArrays, restartable: list[bool], algorithm: Algorithm = SHARES, *, penalty_s: float = 0, **more: float
+) -> TraceRun:
+    most_to_a_core = more.pop("most_to_a_core", inf)
+    requeues = Requeues(np.array(restartable), **more)
+    site = SiteVariant(most_to_a_core=most_to_a_core, requeues=requeues)
+    return replay_fluid(whole_nodes(1), trace, algorithm, penalty_s=penalty_s, variant=site)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint_s", "lost_s", "end_s"), [(inf, 50, 170), (30, 20, 140), (25, 0, 120), (0, 0, 120)]
+)
+def test_a_paused_job_begins_again_with_its_last_checkpoint(checkpoint_s, lost_s, end_s):
+    run = replayed(TWO, [True, True], checkpoint_s=checkpoint_s)
+    assert run.end_s.tolist() == [end_s, 70]
+    assert run.lost_s.tolist() == [lost_s, 0]
+    assert run.preemptions.tolist() == [1, 0]
+
+
+def test_each_start_after_a_pause_costs_the_penalty():
+    assert replayed(TWO, [True, True], checkpoint_s=30, penalty_s=300).end_s.tolist() == [440, 70]
+
+
+def test_a_job_that_cannot_restart_is_not_paused():
+    run = replayed(TWO, [False, True])
+    assert run.end_s.tolist() == [100, 120]
+    assert run.preemptions.tolist() == [0, 0]
+
+
+def test_a_job_is_not_paused_before_it_has_run_for_a_while():
+    """Job 2 comes when job 0 has run long enough; job 1, which came before that, then takes its place."""
+    trace = trace_of((0, 100, 1, 1, 1), (50, 20, 1, 1, 1), (60, 10, 1, 0.1, 1))
+    run = replayed(trace, [True, False, False], protect_s=60)
+    assert run.start_s.tolist() == [0, 60, 80]
+    assert run.lost_s.tolist() == [60, 0, 0]
+
+
+def test_a_job_is_paused_a_limited_number_of_times():
+    trace = trace_of((0, 100, 1, 1, 1), (50, 20, 1, 1, 1), (80, 20, 1, 1, 1))
+    often, once = (replayed(trace, [True, False, False], checkpoint_s=0, most_pauses=each) for each in (5, 1))
+    assert (often.preemptions[0], often.end_s.tolist()) == (2, [140, 70, 100])
+    assert (once.preemptions[0], once.end_s.tolist()) == (1, [120, 70, 140])
+
+
+def test_by_loss_a_long_job_with_a_fresh_checkpoint_is_paused_before_a_short_one():
+    """At 65 s job 0 would lose the 5 s since its checkpoint, job 1 its 25 s; without checkpoints job 0 loses 65 s."""
+    trace = trace_of((0, 200, 1, 0.1, 0.5), (40, 100, 1, 0.1, 0.5), (65, 10, 1, 0.1, 0.5))
+    by_loss = replayed(trace, [True, True, True], SHARES_LEAST_LOSS, checkpoint_s=60)
+    assert by_loss.lost_s.tolist() == [5, 0, 0]
+    by_priority = replayed(trace, [True, True, True], SHARES, checkpoint_s=60)
+    assert by_priority.lost_s.tolist() == [5, 0, 0]
+    lost_all = replayed(trace, [True, True, True], SHARES_LEAST_LOSS)
+    assert lost_all.lost_s.tolist() == [0, 25, 0]
+
+
+def test_virtual_time_can_fall_with_the_progress():
+    """Job 0 has run longest and loses all. Then job 2 is the one with the most virtual time, if that is forgotten."""
+    trace = trace_of((0, 300, 1, 0.1, 0.5), (90, 300, 1, 0.1, 0.5), (100, 10, 1, 0.1, 0.5), (150, 10, 1, 0.1, 0.5))
+    keeps, forgets = (replayed(trace, [True, True, False, False], forgets=each) for each in (False, True))
+    assert keeps.lost_s.tolist() == [140, 0, 0, 0]
+    assert forgets.lost_s.tolist() == [100, 60, 0, 0]
+
+
+def test_a_job_that_was_paused_pauses_others_only_if_it_may():
+    """Job 0 is paused for job 1 at 50. When job 2 ends at 60, job 0 may take the memory back."""
+    trace = trace_of((0, 100, 1, 0.1, 0.9), (50, 20, 1, 0.1, 0.9), (55, 5, 1, 0.1, 0.1))
+    waits, insists = (replayed(trace, [True] * 3, checkpoint_s=0, pauses_again=each) for each in (False, True))
+    assert (waits.preemptions.tolist(), waits.end_s.tolist()) == ([1, 0, 0], [120, 70, 60])
+    assert insists.preemptions[1] == 1
+
+
+def test_jobs_wait_where_as_many_share_a_core_as_may():
+    trace = trace_of(*[(0, 60, 1, 1, 0.1)] * 3)
+    run = replayed(trace, [False] * 3, most_to_a_core=2)
+    assert run.start_s.tolist() == [0, 0, 120]
+    assert run.end_s.tolist() == [120, 120, 180]
+
+
+def test_a_job_that_no_empty_node_may_have_is_refused():
+    with pytest.raises(BadInput, match="job 0 is"):
+        replayed(trace_of((0, 10, 3, 0.5, 0.1)), [True], most_to_a_core=1)
+
+
+def test_by_weight_a_node_is_shared_by_need():
+    """Job 0 has 1/1.5 of its need until job 1, which has the same yield, ends."""
+    run = replayed(trace_of((0, 60, 1, 1, 0.1), (0, 20, 1, 0.5, 0.1)), [False, False])
+    assert run.end_s == pytest.approx([70, 30])
+
+
+def test_time_slices_lose_their_switches():
+    trace = trace_of((0, 60, 1, 1, 0.1), (0, 60, 1, 1, 0.1))
+    run = replay_fluid(whole_nodes(1), trace, GANG._replace(switch_loss=0.25))
+    assert run.end_s == pytest.approx([160, 160])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_every_job_restartable_and_nothing_lost_it_is_greedy_pmtn(seed):
+    """The trace's jobs come one at a time, so that nobody is paused who has just begun."""
+    trace = random_trace(seed)
+    trace = trace.only(np.unique(trace.submit_s, return_index=True)[1])
+    paper, ours = (replay_fluid(whole_nodes(4), trace, each, penalty_s=30) for each in (PMTN, BY_YIELDS))
+    assert paper.preemptions.sum() > 0
+    assert np.array_equal(paper.end, ours.end)
+    assert np.array_equal(paper.preemptions, ours.preemptions)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_restartable_jobs_it_is_greedy_that_tries_again_at_every_event(seed):
+    trace = random_trace(seed)
+    site = SiteVariant(requeues=Requeues(np.zeros(len(trace), np.bool_)))
+    paper = replay_fluid(whole_nodes(4), trace, GREEDY_RETRY_AT_EVENTS)
+    ours = replay_fluid(whole_nodes(4), trace, BY_YIELDS, variant=site)
+    assert np.array_equal(paper.end, ours.end)
+
+
+@pytest.mark.parametrize("algorithm", [SHARES, SHARES_LEAST_LOSS], ids=["priority", "loss"])
+@pytest.mark.parametrize("checkpoint_s", [0, 60, inf])
+def test_each_job_ends_when_it_has_done_its_work_and_what_it_lost(algorithm, checkpoint_s):
+    for seed in range(3):
+        trace = random_trace(seed)
+        restartable = np.random.default_rng(seed).random(len(trace)) < 0.5
+        site = SiteVariant(most_to_a_core=4, requeues=Requeues(restartable, checkpoint_s))
+        run = replay_fluid(whole_nodes(4), trace, algorithm, variant=site, penalty_s=30)
+        assert (run.preemptions[~restartable] == 0).all()
+        assert (run.lost_s[run.preemptions == 0] == 0).all()
+        assert (run.lost_s <= run.preemptions * np.minimum(trace.run_s, checkpoint_s) + 1e-6).all()
+        assert (run.wall_s >= trace.run_s + run.lost_s - 1e-6).all()
 
 
 # --- the paper's model
