@@ -33,6 +33,8 @@ from slurm_sns.sharing.limits import LimitedJob, new_limit_s
 from slurm_sns.sharing.progress import SharingJob, yields
 from slurm_sns.sharing.rules import SharingRules
 
+#: A job that Slurm did not requeue is not paused for so long.
+REFUSED_S = 60.0
 #: The most time limits that one cycle moves.
 MOST_MOVED = 100
 
@@ -81,6 +83,8 @@ class Sharer:
         self._moved_s: dict[int, float] = {}
         #: When the jobs that are to be paused got their signal, by job and restarts.
         self._signalled_s: dict[tuple[int, int], float] = {}
+        #: When Slurm refused to requeue them, by job.
+        self._refused_s: dict[int, float] = {}
         self._sharing: Mapping[int, SharingJob] = {}
         self._yields: Mapping[int, float] = {}
         self._number_paused = 0
@@ -100,6 +104,7 @@ class Sharer:
         try:
             observation = situation.observation
             before = self._yields
+            self._refused_s = {job: at_s for job, at_s in self._refused_s.items() if abs(now_s - at_s) < REFUSED_S}
             self._sharing = {job.id: job for job in sharing_jobs(observation, self._rules)}
             cores = {node.name: node.capacity.cores for node in observation.nodes}
             self._yields = yields(cores, self._sharing.values())
@@ -191,7 +196,8 @@ class Sharer:
         if not rules.pauses or hints is None or not hints.restartable or record is None or not record.is_placed:
             return False
         is_able = active.may_restart and job.state is JobState.RUNNING and job.restarts < rules.max_restarts
-        if not is_able or situation.snapshot.now_s - job.start_s < rules.protect_s:
+        now_s = situation.snapshot.now_s
+        if not is_able or now_s - job.start_s < rules.protect_s or job.id in self._refused_s:
             return False
         lost_core_s = self._book.lost_core_s + self._lost_core_s(active, situation)
         return lost_core_s <= self._most_lost_core_s(situation.observation)
@@ -276,6 +282,7 @@ class Sharer:
         for _, refusal in self._sent([RequeueOrder(pause.job_id, JobState.RUNNING)]):
             if refusal:
                 self._book.take_back(pause)
+                self._refused_s[pause.job_id] = pause.at_s
                 self._log(f"job {pause.job_id}: it is not paused, as Slurm refused to requeue it: {refusal}")
                 return False
         return True

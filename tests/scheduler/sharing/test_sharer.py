@@ -6,6 +6,7 @@ import pytest
 from fake_slurm import REQUEUE_DELAY_S, Crash, FakeSlurm, Site, Wire
 from live import ENFORCE, FOREIGN, SHARING, job
 
+from slurm_sns.errors import Refused
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.gate.orders import OrderKind
 from slurm_sns.scheduler.history import recall
@@ -260,6 +261,24 @@ class TestPauses:
         case.cycles(5)
         assert sum(each.state is JobState.PENDING for each in case.slurm.jobs.values()) == 2
         assert sum(each.restarts for each in case.slurm.jobs.values()) == 1
+
+    def test_what_slurm_refuses_is_tried_again_after_a_minute(self):
+        case = Shared(replace(PAUSES, signal=""))
+        refusals = []
+
+        def refuse(job_id: int) -> None:
+            refusals.append(job_id)
+            raise Refused("it is disabled")
+
+        case.slurm.requeue_running = refuse
+        case.submit(1, 1, memory_gb=100, words="restartable")
+        case.cycles()
+        case.after(120)
+        case.submit(1, memory_gb=100)
+        case.cycles(20)
+        assert refusals == [1, 2]
+        case.after(50, 3)
+        assert refusals == [1, 2, 1, 2]
 
     def test_a_pause_that_is_no_longer_needed_is_dropped(self):
         case = self.hungry()
