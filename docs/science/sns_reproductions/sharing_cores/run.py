@@ -6,6 +6,7 @@ interval: all instances of a seed, or a week.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import inf
 from typing import Any
@@ -28,6 +29,8 @@ from sns_reproductions.dfrs import FIVE_MINUTES, HPC2N, SCALED, Found, Instance,
 from sns_reproductions.dfrs_beyond.run import estimates, replay_sharing
 
 Floats = NDArray[np.float64]
+#: What is drawn: x, and a value with its interval.
+Points = list[tuple[float, Interval]]
 
 LOADS, QUICK_LOADS = (0.3, 0.5, 0.7, 0.9), (0.3, 0.9)
 #: Weeks from one that is run to the next.
@@ -125,8 +128,9 @@ SCHEDULERS: Mapping[str, SharingScheduler] = {
 #: A storm of pauses, which takes minutes on all traces: run on a few seeds and weeks only.
 AGAIN = f"{ALL_LOSE}; paused jobs pause others"
 AGAIN_SEEDS, AGAIN_STEP = 10, 18
-#: The seeds of the trial, and from one of its weeks to the next; which ones they were is not known.
+#: The seeds of the trial, from one of its weeks to the next, and its rules, as far as our runs tell.
 TRIAL_SEEDS, TRIAL_STEP = 10, 12
+TRIAL_RULES: Mapping[str, Any] = {"by_weight": False, "forgets": True, "retries": False, "restart_s": 120}
 #: The lines of the figure.
 DRAWN = (("1 h", PRIORITY), ("15 min", PRIORITY), ("none", PRIORITY), ("none", LEAST_LOSS))
 #: What others are compared with.
@@ -162,6 +166,21 @@ def run_again(instance: Instance) -> Found:
         BadInput: as above.
     """
     return run_all(instance, {AGAIN: replace(MAIN[ALL_LOSE], pauses_again=True)})
+
+
+def as_trial(name: str) -> str:
+    """The name of a scheduler with the rules of the trial."""
+    return f"{name}; as in the trial"
+
+
+def run_trial(instance: Instance, names: Sequence[str]) -> Found:
+    """Those of the schedulers that share cores, with the rules of the trial.
+
+    Raises:
+        BadInput: as above.
+    """
+    shares = {as_trial(name): MAIN[name] for name in names if MAIN[name].shares}
+    return run_all(instance, {name: replace(scheduler, **TRIAL_RULES) for name, scheduler in shares.items()})
 
 
 def replayed(scheduler: SharingScheduler, trace: TraceArrays, count: int, expected_s: Floats, lots: Floats) -> TraceRun:
@@ -214,7 +233,8 @@ class MeasuredUnits:
 
     def _sums(self, name: str, key: str) -> Floats:
         """By unit the sum of a number over its instances."""
-        return dfrs.values(self._units, self._found, name, key).sum(axis=1)
+        of: Floats = dfrs.values(self._units, self._found, name, key).sum(axis=1)
+        return of
 
     def logarithms(self, name: str, measure: str) -> Floats:
         """By unit the mean logarithm of a stretch over its traces."""
@@ -260,7 +280,10 @@ def run(options: Options, data: Mapping[str, Any]) -> PageResults:
     found = dfrs.results(options, units.values(), run_all, "sharing-cores")
     few = {SCALED: units[SCALED][:AGAIN_SEEDS], HPC2N: units.get(HPC2N, [])[::AGAIN_STEP]}
     again = dfrs.results(options, few.values(), run_again, "sharing-cores-again")
-    return results_of(options, data, units, {each: {**of, **again.get(each, {})} for each, of in found.items()})
+    alike = {SCALED: units[SCALED][:TRIAL_SEEDS], HPC2N: units.get(HPC2N, [])[::TRIAL_STEP]}
+    trial = dfrs.results(options, alike.values(), partial(run_trial, names=list(data["trial"])), "sharing-cores-trial")
+    merged = {each: {**of, **again.get(each, {}), **trial.get(each, {})} for each, of in found.items()}
+    return results_of(options, data, units, merged)
 
 
 def instances(options: Options) -> dict[str, list[Unit]]:
@@ -281,10 +304,24 @@ def results_of(
     loads = [float(instance[2]) for instance in units[SCALED][0]]
     by_load = {load: MeasuredUnits([(unit[at],) for unit in units[SCALED]], found) for at, load in enumerate(loads)}
     _draw(options, known, workloads)
-    _draw_by_load(options, by_load, data["drawn_by_load"])
+    of_load = _by_load(by_load, data["drawn_by_load"])
+    figures.logarithmic_lines(options.out, "loads", of_load, ("load", "stretch over EASY's"), ticks=(1, 2, 5))
     return PageResults(
         known,
-        [_stretches(known, workloads), _ratios(known, workloads)],
+        [
+            _stretches(known, workloads),
+            _ratios(known, workloads),
+            DataTable(
+                "loads",
+                ("measure", "scheduler", "load", "over_easy", "low", "high"),
+                [
+                    (title, name, load, *each)
+                    for title, of in of_load.items()
+                    for name, at in of.items()
+                    for load, each in at
+                ],
+            ),
+        ],
         {
             "loads": loads,
             "weeks": len(units.get(HPC2N, ())),
@@ -307,23 +344,27 @@ def results_of(
 
 def _jobs(units: Sequence[Unit], found: Mapping[Instance, Found]) -> int:
     """The number of jobs in these units."""
-    return round(sum(found[each][EASY]["jobs"] for unit in units for each in unit))
+    return sum(int(found[each][EASY]["jobs"]) for unit in units for each in unit)
 
 
 def _like_trial(
     units: Sequence[Unit], found: Mapping[Instance, Found], data: Mapping[str, Any]
 ) -> dict[str, dict[str, float]]:
-    """By scheduler the figures that the trial has, from as few seeds or weeks as it had."""
-    first = units[0][0]
-    few = MeasuredUnits(units[::TRIAL_STEP] if first[0] == HPC2N else units[:TRIAL_SEEDS], found)
-    return {
-        name: {
-            LARGEST: few.geometric(few.logarithms(name, LARGEST)).mean,
-            **{f"average {measure}": few.average(name, measure).mean for measure in (MEAN, HIGH)},
-            "repeated": few.share(name, "repeated", "work", 100).mean,
+    """By scheduler the figures that the trial has, from as few seeds or weeks as it had, by its rules.
+
+    The work repeated is that over the work needed.
+    """
+    few = MeasuredUnits(units[::TRIAL_STEP] if units[0][0][0] == HPC2N else units[:TRIAL_SEEDS], found)
+    figures_of = {}
+    for name in data["trial"]:
+        alike = as_trial(name) if MAIN[name].shares else name
+        repeated = few.share(alike, "repeated", "work").mean
+        figures_of[name] = {
+            LARGEST: few.geometric(few.logarithms(alike, LARGEST)).mean,
+            **{f"average {measure}": few.average(alike, measure).mean for measure in (MEAN, HIGH)},
+            "repeated": 100 * repeated / (1 - repeated),
         }
-        for name in data["trial"]
-    }
+    return figures_of
 
 
 def _again(units: Sequence[Unit], found: Mapping[Instance, Found]) -> dict[str, float]:
@@ -383,10 +424,12 @@ def _stretches(known: Mapping[str, Interval], workloads: Sequence[str]) -> DataT
 
 
 def _ratios(known: Mapping[str, Interval], workloads: Sequence[str]) -> DataTable:
-    """A row for each scheduler, base and measure."""
+    """A row for each scheduler, base and measure, of those that the text compares."""
     rows = [
         (told, name, base, measure, *known[f"{told}: {name} / {base}: {measure}"])
-        for told, name, base, measure in product(workloads, SCHEDULERS, BASES, STRETCHES)
+        for told, name, base, measure in product(
+            workloads, SCHEDULERS, (EASY, GANG_FREE[2], NO_PAUSES[2]), (MEAN, HIGH)
+        )
         if name != base
     ]
     return DataTable("ratios", ("workload", "scheduler", "over", "measure", "ratio", "low", "high"), rows)
@@ -412,9 +455,9 @@ def _draw(options: Options, known: Mapping[str, Interval], workloads: Sequence[s
     figures.logarithmic_lines(options.out, "restartable", panels, labels, ticks=(1, 2, 5))
 
 
-def _draw_by_load(options: Options, by_load: Mapping[float, MeasuredUnits], names: Mapping[str, str]) -> None:
+def _by_load(by_load: Mapping[float, MeasuredUnits], names: Mapping[str, str]) -> dict[str, dict[str, Points]]:
     """The mean and the 99th percentile of synthetic traces over those of EASY, by load."""
-    panels = {
+    return {
         words: {
             told: [
                 (load, measured.geometric(measured.logarithms(name, measure) - measured.logarithms(EASY, measure)))
@@ -424,4 +467,3 @@ def _draw_by_load(options: Options, by_load: Mapping[float, MeasuredUnits], name
         }
         for measure, words in {MEAN: "mean stretch", HIGH: "99th percentile"}.items()
     }
-    figures.logarithmic_lines(options.out, "loads", panels, ("load", "stretch over EASY's"), ticks=(1, 2, 5))
