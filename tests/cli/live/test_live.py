@@ -238,6 +238,6 @@ def test_the_loop_knows_the_partitions_that_share_cores(write_config) -> None:
     caps = {"partitions": ["main"], "cpu": "caps", "pause": "restartable", "signal": "none"}
     told = parts.settings(configuration.load(write_config(sharing=caps, agents={"controller": "head"}))).sharing
     assert told == SharingRules(frozenset({"main"}), 2, True, True, 600, 5, "", 60, 0.1, 4.0)
-    weights = {"partitions": ["main"], "most_extension": 1}
+    weights = {"partitions": ["main"], "most_extension": 1, "signal": "USR1"}
     told = parts.settings(configuration.load(write_config(sharing=weights, agents={"controller": "head"}))).sharing
     assert told == SharingRules(frozenset({"main"}), 2, False, False, 600, 5, "USR1", 60, 0.1, 1.0)
