@@ -53,7 +53,9 @@ class Config(SnsYaml):
         rules = self.sharing_rules
         if rules is None:
             return policy
-        return ByPartition(policy, CoreSharing(rules.most_to_a_core, pauses=rules.pauses), rules.partitions)
+        return ByPartition(
+            policy, CoreSharing(rules.most_to_a_core, pauses=rules.pauses and self.mode == "enforce"), rules.partitions
+        )
 
     @property
     def sharing_rules(self) -> SharingRules | None:

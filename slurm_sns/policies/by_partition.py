@@ -26,10 +26,16 @@ class ByPartition:
         """Both plans."""
         sharing, others = parts(snapshot, self._partitions)
         plan = self.others.plan(others)
-        if not sharing.nodes:
+        if not (sharing.waiting or sharing.active):
             return plan
         beside = self._sharing.plan(sharing)
-        return replace(plan, actions=(*plan.actions, *beside.actions), waiting={**plan.waiting, **beside.waiting})
+        withheld = (*plan.report.withheld_for, *beside.report.withheld_for)
+        return replace(
+            plan,
+            actions=(*plan.actions, *beside.actions),
+            waiting={**plan.waiting, **beside.waiting},
+            report=replace(plan.report, withheld_for=withheld),
+        )
 
     def explain(self, snapshot: Snapshot, plan: Plan, job_id: int) -> Explanation | None:
         """That of the policy that plans the job."""

@@ -209,10 +209,10 @@ class Scheduler:
                 if self._restarter is not None and lost is None:
                     restarts, lost = self._restarter.act(situation, plan, self._agent_link.spreading)
                 if self._sharer is not None and lost is None:
-                    paused, lost = self._sharer.pause(situation, wanted)
+                    paused, lost = self._sharer.pause(situation, wanted, self._dispatcher.orders.answers)
                     restarts = {**restarts, **paused}
         if self._sharer is not None and lost is None:
-            lost = self._sharer.keep(situation, disabled=disabled)
+            lost = self._sharer.keep(situation, self._dispatcher.orders.answers, disabled=disabled)
         self._tries.store()
         self._decision_record.add(started_s, situation, plan, notes, restarts)
         if lost is not None:

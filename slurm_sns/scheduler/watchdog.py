@@ -64,9 +64,9 @@ class Watchdog:
         """
         if not self._is_stale():
             return 0
-        jobs, now_s = self._state.observe().jobs, self._clock.now()
+        observation, now_s = self._state.observe(), self._clock.now()
         freed = free_marked(
-            jobs,
+            observation.jobs,
             now_s,
             executor=self._executor,
             log=self._log,
@@ -78,7 +78,7 @@ class Watchdog:
             if not self._is_stale():
                 return number
         if self._sharing is not None:
-            for answer in reached(self._executor.execute(last_limits(jobs, self._sharing, now_s))):
+            for answer in reached(self._executor.execute(last_limits(observation, self._sharing, now_s))):
                 told = "got the longest time limit that it may have: nobody keeps its virtual time"
                 self._log(f"job {answer.order.job_id}: {told if answer.refused is None else answer.refused}")
         return number

@@ -8,7 +8,7 @@ Source: Dynamic fractional resource scheduling (IPDPS 2010) has run times at ful
 """
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor, inf
 
 from slurm_sns.sharing.progress import RunProgress
 
@@ -24,13 +24,13 @@ PAUSE_S = 600
 class LimitedJob:
     """A running job: its owner's limit, Slurm's TimeLimit now, when that was moved last (Unix seconds, None: never).
 
-    `longest_s`: however slow it is, it may run for so long, as where a reservation of its nodes begins then.
+    `longest_s`: its limit is not raised beyond that, as where a reservation of its nodes begins then.
     """
 
     own_s: int
     limit_s: int
     moved_s: float | None = None
-    longest_s: float = float("inf")
+    longest_s: float = inf
 
 
 def wanted_limit_s(job: LimitedJob, progress: RunProgress, part: float, most_extension: float) -> int:
@@ -39,7 +39,8 @@ def wanted_limit_s(job: LimitedJob, progress: RunProgress, part: float, most_ext
     It is at most `most_extension` times the owner's limit, and never below the owner's.
     """
     left_s = max(0.0, job.own_s - progress.virtual_s)
-    most_s = min(most_extension * job.own_s, job.longest_s)
+    longest_s = inf if job.longest_s == inf else floor(job.longest_s / MINUTE_S) * MINUTE_S
+    most_s = min(most_extension * job.own_s, max(longest_s, job.limit_s))  # what was given is not taken away again
     wanted_s = ceil(min(progress.ran_s + left_s / part, most_s) / MINUTE_S) * MINUTE_S
     return max(wanted_s, job.own_s)
 

@@ -23,13 +23,13 @@ class SharingJob:
 
 
 def yields(cores: Mapping[str, int], jobs: Iterable[SharingJob]) -> dict[int, float]:
-    """The yield of each job; `cores` are those of the nodes. A node that is not among them has enough for all."""
+    """The yield of each job; `cores` are those of the nodes, 0 where they are not known: such a node has enough."""
     jobs = tuple(jobs)
     needed: dict[str, int] = {}
     for job in jobs:
         for name in job.nodes:
             needed[name] = needed.get(name, 0) + job.cores
-    part = {name: min(1.0, cores[name] / need) for name, need in needed.items() if need and name in cores}
+    part = {name: min(1.0, cores[name] / need) for name, need in needed.items() if need and cores.get(name, 0) > 0}
     return {job.id: min((part.get(name, 1.0) for name in job.nodes), default=1.0) for job in jobs}
 
 

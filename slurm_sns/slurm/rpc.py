@@ -43,7 +43,7 @@ def carry_out(order: Order) -> None:
         case RequeueOrder():
             _requeue(order)
         case SignalOrder():
-            run("scancel", "--batch", f"--signal={order.signal}", str(order.job_id))
+            run("scancel", "--batch", f"--signal={order.signal}", order.address)
         case _:
             assert_never(order)
 

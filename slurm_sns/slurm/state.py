@@ -140,13 +140,21 @@ def observation(
 
 
 class JobsAlone:
-    """Observes the jobs, and nothing else of the cluster: that is all that freeing them needs."""
+    """Observes the jobs, which is all that freeing them needs, and where limits are moved the reservations."""
+
+    def __init__(self, *, with_reservations: bool = False) -> None:
+        self._with_reservations = with_reservations
 
     def observe(self) -> Observation:
         """Read all jobs."""
         with _readable():
             jobs = pyslurm().Jobs.load()
-        return Observation(tuple(translate.job(record) for record in jobs.values()), ())
+            reservations = pyslurm().Reservations.load() if self._with_reservations else {}
+        return Observation(
+            tuple(translate.job(record) for record in jobs.values()),
+            (),
+            tuple(translate.reservation(record) for record in reservations.values()),
+        )
 
 
 def _database_queue(most: Any) -> DatabaseQueue:

@@ -19,7 +19,8 @@ def test_half_the_speed_doubles_what_is_left():
     assert wanted_limit_s(LimitedJob(HOUR, HOUR), at, 0.5, 4) == 1800 + 2 * 2700
     assert wanted_limit_s(LimitedJob(HOUR, HOUR), at, 0.5, 1.5) == 1.5 * HOUR
     assert wanted_limit_s(LimitedJob(HOUR, HOUR), at, 0.5, 1) == HOUR, "limits count the time on the clock"
-    assert wanted_limit_s(LimitedJob(HOUR, HOUR, longest_s=4000), at, 0.5, 4) == 4020, "a reservation begins"
+    assert wanted_limit_s(LimitedJob(HOUR, HOUR, longest_s=4000), at, 0.5, 4) == 3960, "a reservation begins"
+    assert wanted_limit_s(LimitedJob(HOUR, 7200, longest_s=1000), at, 0.5, 4) == 7200, "it has begun meanwhile"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,10 @@ def test_a_job_goes_on_by_the_part_that_its_busiest_node_has_for_it():
     assert yields({"f1": 4, "f2": 4, "f3": 4}, jobs) == {1: 0.5, 2: 0.5, 3: pytest.approx(4 / 6), 4: 1.0}
 
 
+def test_a_node_whose_cores_are_not_known_has_enough_for_all():
+    assert yields({"a": 0}, [SharingJob(1, ("a",), 4), SharingJob(2, ("b",), 4)]) == {1: 1.0, 2: 1.0}
+
+
 @given(
     st.lists(
         st.tuples(st.sets(st.sampled_from("abc"), min_size=1), st.integers(0, 9)).map(

@@ -352,8 +352,8 @@ def test_a_job_that_no_longer_runs_is_not_paused(pyslurm, shown) -> None:
 
 def test_a_signal_goes_to_the_batch_script_alone(mocker) -> None:
     run = mocker.patch("slurm_sns.slurm.rpc.run")
-    execute(SignalOrder(7, "USR1"))
-    run.assert_called_once_with("scancel", "--batch", "--signal=USR1", "7")
+    execute(SignalOrder(41, "USR1", "41_9"))
+    run.assert_called_once_with("scancel", "--batch", "--signal=USR1", "41_9")
 
 
 def test_a_time_limit_is_one_change_in_minutes_with_the_record(pyslurm) -> None:

@@ -9,23 +9,26 @@ priority, lowest first; then the others, those first that lose the least work. T
 whose nodes still have room. A pause is a requeue: memory is free only when the job has left. Until then the newcomer
 waits, and nobody else gets its place.
 
-An over-aged job that finds no place keeps the nodes that it may use: nobody behind it starts there.
+An over-aged job that finds no place keeps the nodes that could hold it: nobody behind it starts there, as long as
+capacity may be withheld for its owner.
 
 Source: Dynamic fractional resource scheduling (IPDPS 2010), section III-A. Ours: different nodes for different parts,
 jobs to a core, who may be paused, the order of least loss, over-aged jobs. No job is moved.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 
 from slurm_sns.model import (
     Action,
     ActiveJob,
+    ActiveState,
     Alternative,
     Job,
     Node,
     Plan,
     Reason,
+    Report,
     Requeue,
     Resources,
     Snapshot,
@@ -34,6 +37,8 @@ from slurm_sns.model import (
 )
 from slurm_sns.policies.base import no_explanation, own_geometry
 
+#: Victims are looked for, for so many newcomers of a cycle: each pause takes several cycles.
+MOST_SOUGHT = 10
 #: Shorter flow times count as this much, as in the bounded stretch.
 SHORTEST_FLOW_S = 30.0
 
@@ -48,30 +53,44 @@ class CoreSharing:
         self._most_to_a_core, self._pauses = most_to_a_core, pauses
 
     def plan(self, snapshot: Snapshot) -> Plan:
-        """Which waiting jobs start, and which jobs are paused for them. O(jobs * nodes * log nodes)."""
-        room = _Room(snapshot, self._most_to_a_core)
+        """Which waiting jobs start, and which jobs are paused for them.
+
+        O(kinds of jobs that differ in demand or nodes * nodes * log nodes, and jobs * log jobs); for `MOST_SOUGHT`
+        newcomers besides, O(jobs that may be paused + nodes).
+        """
+        room, now_s = _Room(snapshot, self._most_to_a_core), float(snapshot.now_s)
+        victims = _to_pause(snapshot.active, now_s) if self._pauses else []
+        sought = 0
         paused: dict[int, int] = {}
         actions: list[Action] = []
         waiting: dict[int, str] = {}
+        withheld: list[int] = []
+        without_place: dict[tuple[Alternative, frozenset[str] | None], Reason] = {}  # what is free now never grows
         for job in _in_turn(snapshot):
-            nodes = room.place(job)
+            kind = job.alternatives[0], job.allowed
+            nodes = () if kind in without_place else room.place(job)
             if nodes:
                 actions.append(Start(job.id, nodes, job.alternatives[0], room.words(nodes)))
                 continue
-            victims = room.make_room(job, snapshot, but=paused) if self._pauses and not job.virtual_s else None
-            if victims is None:
-                waiting[job.id] = room.why_not(job)
-                if job.over_aged:
-                    room.close(job)
-                continue
-            paused.update((victim.id, job.id) for victim in victims)
-            waiting[job.id] = _waits_for(victims)
+            if kind not in without_place:
+                without_place[kind] = room.why_not(job)
+            waiting[job.id] = without_place[kind]
+            if victims and not job.virtual_s and sought < MOST_SOUGHT:
+                sought += 1
+                found = room.make_room(job, [victim for victim in victims if victim.id not in paused])
+                if found is not None:
+                    paused.update((victim.id, job.id) for victim in found)
+                    waiting[job.id] = _waits_for(found)
+                    continue
+            if job.over_aged and job.withholds and room.close(job):
+                withheld.append(job.id)
+                without_place.clear()  # their reasons are others now
         actions += [
             Requeue(active.id, active.pool, f"paused: its memory is needed for job {paused[active.id]}")
             for active in snapshot.active
             if active.id in paused
         ]
-        return Plan(tuple(actions), waiting)
+        return Plan(tuple(actions), waiting, report=Report(withheld_for=tuple(withheld)))
 
 
 def priority(submit_s: float, virtual_s: float, now_s: float) -> float:
@@ -104,7 +123,7 @@ def _to_pause(active: Iterable[ActiveJob], now_s: float) -> list[ActiveJob]:
             return 0, rank, job.id
         return 1, lost_s(job, now_s) * job.demand.cores * len(job.nodes), rank, job.id
 
-    return sorted((job for job in active if job.may_restart), key=turn)
+    return sorted((job for job in active if job.may_restart and job.state is ActiveState.RUNNING), key=turn)
 
 
 class _Left:
@@ -136,6 +155,7 @@ class _NodeRoom:
 
     def __init__(self, node: Node, at: int, *, is_ready: bool, held_mb: int) -> None:
         self.name, self.cores, self.turn = node.name, node.capacity.cores, (node.weight, at)
+        self.has_mb = node.capacity.memory_mb
         self.now = _Left(node.free.memory_mb)
         self.after = _Left(node.free.memory_mb if is_ready else node.capacity.memory_mb - held_mb)
         self.is_ready = is_ready
@@ -197,29 +217,43 @@ class _Room:
         has_cores = left.needed + wanted.demand.cores <= self._most * node.cores
         return has_cores and wanted.demand.memory_mb <= left.memory_mb and not (wanted.exclusive and left.jobs)
 
-    def make_room(self, job: Job, snapshot: Snapshot, *, but: Mapping[int, int]) -> list[ActiveJob] | None:
+    def make_room(self, job: Job, victims: Iterable[ActiveJob]) -> list[ActiveJob] | None:
         """Take room for the job where others leave; the jobs to pause for it, and None if that gives it no place.
 
-        None are to be paused where jobs are leaving already. The jobs in `but` are paused for others.
+        None are to be paused where jobs are leaving already. `victims` may be paused, in this order.
         """
         if self._place(job, only_ready=False):
             return []
+        wanted = job.alternatives[0]
+        victims = [victim for victim in victims if all(name in self._nodes for name in victim.nodes)]
+        able = self._able(job, victims)
+        if len(able) < wanted.nodes:
+            return None
+        fitting = {name for name in able if self._fits(self._nodes[name], wanted)}
         marked: list[ActiveJob] = []
-        nodes: tuple[str, ...] = ()
-        for victim in _to_pause(snapshot.active, float(snapshot.now_s)):
-            there = self._of(victim.nodes)
-            if victim.id in but or len(there) < len(victim.nodes) or not self._is_of_use(there, job):
+        for victim in victims:
+            if able.isdisjoint(victim.nodes):
                 continue
             marked.append(victim)
-            for node in there:
+            for node in self._of(victim.nodes):
                 node.after.remove(victim.demand)
-            if nodes := self._place(job, only_ready=False):
+                if node.name in able and self._fits(node, wanted):
+                    fitting.add(node.name)
+            if len(fitting) >= wanted.nodes:
                 break
-        victims = [victim for victim in reversed(marked) if not (self._return(victim) if nodes else self._keep(victim))]
-        return victims[::-1] if nodes else None
+        nodes = self._place(job, only_ready=False)
+        left = [victim for victim in reversed(marked) if not (self._return(victim) if nodes else self._keep(victim))]
+        return left[::-1] if nodes else None
 
-    def _is_of_use(self, there: Sequence[_NodeRoom], job: Job) -> bool:
-        return any(job.allowed is None or node.name in job.allowed for node in there)
+    def _able(self, job: Job, victims: Iterable[ActiveJob]) -> set[str]:
+        """The nodes that could hold a part of the job if all of these jobs left."""
+        for victim in victims:
+            for node in self._of(victim.nodes):
+                node.after.remove(victim.demand)
+        able = {node.name for node in self._allowed(job) if self._fits(node, job.alternatives[0])}
+        for victim in victims:
+            self._keep(victim)
+        return able
 
     def _keep(self, victim: ActiveJob) -> bool:
         for node in self._of(victim.nodes):
@@ -231,10 +265,19 @@ class _Room:
         whole = Alternative(len(victim.nodes), victim.demand)
         return all(self._fits(node, whole) for node in self._of(victim.nodes)) and self._keep(victim)
 
-    def close(self, job: Job) -> None:
-        """Let nobody else start on the nodes that this job may use."""
-        for node in self._allowed(job):
+    def close(self, job: Job) -> bool:
+        """Let nobody else start on the nodes that this job may use; False if they are too few to hold it ever."""
+        wanted = job.alternatives[0]
+        able = [
+            node
+            for node in self._allowed(job)
+            if wanted.demand.cores <= node.cores and wanted.demand.memory_mb <= node.has_mb
+        ]
+        if len(able) < wanted.nodes:
+            return False
+        for node in able:
             node.is_closed = True
+        return True
 
     def words(self, nodes: Sequence[str]) -> str:
         """Why these nodes: how many jobs share them."""

@@ -126,6 +126,12 @@ class OrderQueue:
                 yield answer.order, answer.refused
             self.show_sign_of_life()
 
+    def answers(self, orders: Iterable[Order]) -> Iterator[Answer]:
+        """Send any orders; yield each answer when Slurm gives it."""
+        for answer in self._answers(orders):
+            yield answer
+            self.show_sign_of_life()
+
     def follow_up(
         self, changes: Sequence[tuple[GateOrder, str]], told: Collection[int] = ()
     ) -> Iterator[tuple[GateOrder, str]]:

@@ -201,19 +201,29 @@ def unboost(job: ObservedJob) -> GateOrder | None:
 
 
 def own_limit_s(job: ObservedJob) -> int | None:
-    """The time limit that the job's owner, or an administrator, gave last; None: no limit."""
-    record = job.record
-    if record is None or record.own_limit_s is None or job.walltime_s != record.given_limit_s:
-        return job.walltime_s
-    return record.own_limit_s
+    """The time limit that the job's owner, or an administrator, gave last; None: no limit.
+
+    Owners may lower a limit. Of one that we have raised that gives them no more than they had.
+    """
+    record, now_s = job.record, job.walltime_s
+    if record is None or record.own_limit_s is None or record.given_limit_s is None or now_s is None:
+        return now_s
+    if now_s == record.given_limit_s:
+        return record.own_limit_s
+    return min(now_s, record.own_limit_s) if now_s < record.given_limit_s else now_s
 
 
 def move_limit(job: ObservedJob, limit_s: int) -> GateOrder | None:
-    """Give a running job that we placed another time limit; None if it is not such a job, or has no limit."""
+    """Give a running job that we placed another time limit.
+
+    None if it is not such a job, has no limit, or if its record would be too long.
+    """
     record, own_s = job.record, own_limit_s(job)
     if record is None or not record.is_placed or own_s is None or job.is_completing:
         return None
     noted = replace(record, own_limit_s=own_s, given_limit_s=limit_s)
+    if len(records.segment(noted)) > records.MOST_LETTERS:
+        return None
     comment = records.written(job.admin_comment, noted)
     return GateOrder(job.id, OrderKind.LIMIT, admin_comment=comment, limit_s=limit_s)
 
@@ -342,10 +352,11 @@ class RequeueOrder:
 
 @dataclass(frozen=True, slots=True)
 class SignalOrder:
-    """Send the job's batch script a signal, by its name without SIG."""
+    """Send the job's batch script a signal, by its name without SIG; `address` is what Slurm calls the job alone."""
 
     job_id: int
     signal: str
+    address: str
 
 
 Order = GateOrder | RequeueOrder | SignalOrder

@@ -22,6 +22,8 @@ from slurm_sns.sharing.progress import RunProgress, SharingJob
 NAME = "sharing"
 #: The time for which lost work counts.
 DAY_S = 86_400
+#: So many accounts of a day are told apart, by so many letters; what others had is counted together.
+MOST_ACCOUNTS, MOST_LETTERS, OTHERS = 1000, 64, "others"
 #: Shared time is kept for so many days.
 DAYS_KEPT = 366
 
@@ -101,7 +103,7 @@ class Book:
         self._jobs = {each.job_id: each for each in stored.jobs}
         self.pauses = stored.pauses
         self._times = {(each.day, each.account): each for each in stored.times}
-        self._is_stored = True
+        self._is_stored, self._day = True, -1
 
     @property
     def trouble(self) -> str:
@@ -156,16 +158,26 @@ class Book:
             self._store(now_s)
 
     def _count(self, day: int, job: JobProgress, ended: RunProgress) -> None:
-        key = (day, job.account)
+        key = self._key(day, job.account)
         self._times[key] = self._time(key).plus(ended, job.cores)
-        self._times = {key: each for key, each in self._times.items() if key[0] > day - DAYS_KEPT}
+
+    def _key(self, day: int, account: str) -> tuple[int, str]:
+        """Where this account is counted on this day: users may name any account where none is enforced."""
+        key = day, account[:MOST_LETTERS]
+        if key not in self._times:
+            if day != self._day:  # the first of its day
+                self._day = day
+                self._times = {each: time for each, time in self._times.items() if each[0] > day - DAYS_KEPT}
+            if sum(each[0] == day for each in self._times) >= MOST_ACCOUNTS:
+                return day, OTHERS
+        return key
 
     def _time(self, key: tuple[int, str]) -> SharedTime:
         return self._times.get(key, SharedTime(*key))
 
     def _count_pause(self, pause: Pause, number: int) -> None:
         job = self._jobs.get(pause.job_id)
-        key = (int(pause.at_s // DAY_S), "" if job is None else job.account)
+        key = self._key(int(pause.at_s // DAY_S), "" if job is None else job.account)
         self._times[key] = self._time(key).plus_pause(pause.lost_core_s, number)
 
     @property

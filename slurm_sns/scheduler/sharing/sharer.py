@@ -5,36 +5,26 @@ plan wants away: a signal where the site has one, then a requeue. Limits and par
 kill switch is on, too: what is placed goes on to share. A defect is logged once, and costs no cycle.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.durations import duration
 from slurm_sns.errors import Unreachable
 from slurm_sns.log import Outage
-from slurm_sns.model import ActiveJob, Job, Plan, Requeue
-from slurm_sns.policies.base import Explanation
-from slurm_sns.policies.dfrs.shares import lost_s
-from slurm_sns.scheduler.gate.orders import (
-    GateOrder,
-    Order,
-    RequeueOrder,
-    SignalOrder,
-    move_limit,
-    own_limit_s,
-    reached,
-)
+from slurm_sns.model import ActiveJob, Job, Plan
+from slurm_sns.scheduler.gate.orders import GateOrder, move_limit, own_limit_s
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.scheduler.ports import Ports, RestartNote
-from slurm_sns.scheduler.sharing.book import DAY_S, Book, Pause
+from slurm_sns.scheduler.sharing.book import Book, Pause
 from slurm_sns.scheduler.sharing.cpu_parts import CpuParts
+from slurm_sns.scheduler.sharing.last_limits import until_reserved_s
+from slurm_sns.scheduler.sharing.pauses import Pauses, Send
 from slurm_sns.scheduler.snapshot.shared_cores import shares_cores, sharing_jobs
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.sharing.limits import LimitedJob, new_limit_s
 from slurm_sns.sharing.progress import SharingJob, yields
 from slurm_sns.sharing.rules import SharingRules
 
-#: A job that Slurm did not requeue is not paused for so long.
-REFUSED_S = 60.0
 #: The most time limits that one cycle moves.
 MOST_MOVED = 100
 
@@ -76,18 +66,14 @@ class Sharer:
     """
 
     def __init__(self, rules: SharingRules, ports: Ports) -> None:
-        self._rules, self._executor, self._log = rules, ports.executor, ports.log
+        self._rules, self._log = rules, ports.log
         self._book = Book(ports.history, ports.log)
+        self._pauses = Pauses(rules, self._book, ports.log)
         self._parts = CpuParts(ports.agents)
         self._outage = Outage(ports.log, "; cores are shared as they were meanwhile")
         self._moved_s: dict[int, float] = {}
-        #: When the jobs that are to be paused got their signal, by job and restarts.
-        self._signalled_s: dict[tuple[int, int], float] = {}
-        #: When Slurm refused to requeue them, by job.
-        self._refused_s: dict[int, float] = {}
         self._sharing: Mapping[int, SharingJob] = {}
         self._yields: Mapping[int, float] = {}
-        self._number_paused = 0
         #: Whether this cycle's snapshot says who may be paused.
         self._knows_whom = False
         self.view = NOTHING_SHARED
@@ -104,7 +90,7 @@ class Sharer:
         try:
             observation = situation.observation
             before = self._yields
-            self._refused_s = {job: at_s for job, at_s in self._refused_s.items() if abs(now_s - at_s) < REFUSED_S}
+            self._pauses.begin(observation.jobs, now_s)
             self._sharing = {job.id: job for job in sharing_jobs(observation, self._rules)}
             cores = {node.name: node.capacity.cores for node in observation.nodes}
             self._yields = yields(cores, self._sharing.values())
@@ -115,8 +101,8 @@ class Sharer:
                 self._book.pauses,
                 is_on=True,
                 yields=self._yields,
-                most_lost_core_s=self._most_lost_core_s(observation),
-                paused=self._number_paused,
+                most_lost_core_s=self._pauses.most_lost_core_s(observation),
+                paused=self._pauses.number,
             )
             situation = self._told(situation)
             self._knows_whom = True
@@ -124,19 +110,27 @@ class Sharer:
             self._outage.met_defect(problem, now_s)
         return situation
 
-    def keep(self, situation: Situation, *, disabled: bool) -> Unreachable | None:
+    def keep(self, situation: Situation, send: Send, *, disabled: bool) -> Unreachable | None:
         """Tell the agents, and move time limits; `disabled`: caps are lifted. The error that ended this early."""
-        return self._carefully(
-            situation, lambda: self._keep(situation.observation, float(situation.snapshot.now_s), is_lifted=disabled)
-        )
+        observation, now_s = situation.observation, float(situation.snapshot.now_s)
 
-    def pause(self, situation: Situation, plan: Plan) -> tuple[dict[int, RestartNote], Unreachable | None]:
-        """Pause the jobs that the plan wants away: what was paused, by job id, and the error that ended this early."""
+        def work() -> None:
+            self._tell(observation, now_s, is_lifted=disabled)
+            self._move_limits(observation, now_s, send)
+
+        return self._carefully(situation, work)
+
+    def pause(self, situation: Situation, plan: Plan, send: Send) -> tuple[dict[int, RestartNote], Unreachable | None]:
+        """Pause the jobs that the plan wants away: what was paused, by job id, and the error that ended this early.
+
+        In a cycle that does not know who may be paused nobody is.
+        """
         notes: dict[int, RestartNote] = {}
-        if not self._knows_whom:
-            return notes, None
-        lost = self._carefully(situation, lambda: notes.update(self._pauses(situation, plan)))
-        return notes, lost
+
+        def work() -> None:
+            notes.update(self._pauses.carry_out(situation, plan, send))
+
+        return notes, self._carefully(situation, work) if self._knows_whom else None
 
     def stop(self, observation: Observation, now_s: float) -> None:
         """Before a clean stop: lift the caps. Limits are the watchdog's from then on (last_limits)."""
@@ -159,7 +153,7 @@ class Sharer:
         seen = {job.id: job for job in situation.observed}
         snapshot = situation.snapshot
         active = tuple(
-            self._active(job, seen[job.id], situation) if job.id in seen and job.id in self._sharing else job
+            self._active(job, seen[job.id], situation) if job.id in self._sharing else self._left_alone(job)
             for job in snapshot.active
             if not self._has_left(seen.get(job.id))
         )
@@ -167,6 +161,10 @@ class Sharer:
             self._paused(job, seen[job.id]) if self._has_run(seen.get(job.id)) else job for job in snapshot.waiting
         )
         return replace(situation, snapshot=replace(snapshot, active=active, waiting=waiting))
+
+    def _left_alone(self, active: ActiveJob) -> ActiveJob:
+        """A job of these partitions that does not run, such as one that Slurm is about to start: nobody pauses it."""
+        return replace(active, may_restart=False) if active.pool in self._rules.partitions else active
 
     def _has_left(self, job: ObservedJob | None) -> bool:
         """Whether it is completing on nodes that share: what it has is no longer in the way of a plan."""
@@ -188,37 +186,21 @@ class Sharer:
             virtual_s=self._book.of(job).all_s,
             checkpoint_s=None if hints is None else hints.checkpoint_s,
         )
-        return replace(told, may_restart=self._may_pause(told, job, situation))
-
-    def _may_pause(self, active: ActiveJob, job: ObservedJob, situation: Situation) -> bool:
-        """Whether the job may be paused: its owner allows it, it has run for a while, and the budget has room."""
-        rules, hints, record = self._rules, job.hints, job.record
-        if not rules.pauses or hints is None or not hints.restartable or record is None or not record.is_placed:
-            return False
-        is_able = active.may_restart and job.state is JobState.RUNNING and job.restarts < rules.max_restarts
-        now_s = situation.snapshot.now_s
-        if not is_able or now_s - job.start_s < rules.protect_s or job.id in self._refused_s:
-            return False
-        lost_core_s = self._book.lost_core_s + self._lost_core_s(active, situation)
-        return lost_core_s <= self._most_lost_core_s(situation.observation)
-
-    def _most_lost_core_s(self, observation: Observation) -> float:
-        nodes = (node for node in observation.nodes if shares_cores(node, self._rules))
-        return self._rules.most_lost * DAY_S * sum(node.capacity.cores for node in nodes)
-
-    def _lost_core_s(self, active: ActiveJob, situation: Situation) -> float:
-        return lost_s(active, float(situation.snapshot.now_s)) * active.demand.cores * len(active.nodes)
+        may_pause = self._pauses.may(told, job, situation.observation, float(situation.snapshot.now_s))
+        return replace(told, may_restart=may_pause)
 
     # --- parts of the CPU, and time limits
 
-    def _keep(self, observation: Observation, now_s: float, *, is_lifted: bool) -> None:
-        self._tell(observation, now_s, is_lifted=is_lifted)
-        orders = list(self._limit_orders(observation, now_s))[:MOST_MOVED]
-        for order, refusal in self._sent(orders):
-            if isinstance(order, GateOrder) and order.limit_s is not None:
-                self._moved_s[order.job_id] = now_s
-                told = f"job {order.job_id}: its time limit is {duration(order.limit_s)} now, as it shares cores"
-                self._log(told if not refusal else f"job {order.job_id}: its time limit stays: {refusal}")
+    def _move_limits(self, observation: Observation, now_s: float, send: Send) -> None:
+        orders = list(self._limit_orders(observation, now_s))
+        for answer in send(orders[:MOST_MOVED]):
+            if isinstance(answer.order, GateOrder) and answer.order.limit_s is not None:
+                job_id, limit_s = answer.order.job_id, answer.order.limit_s
+                self._moved_s[job_id] = now_s
+                told = f"is {duration(limit_s)} now, as it shares cores"
+                self._log(
+                    f"job {job_id}: its time limit {told if answer.refused is None else f'stays: {answer.refused}'}"
+                )
 
     def _tell(self, observation: Observation, now_s: float, *, is_lifted: bool) -> None:
         threads = {node.name: node.threads_per_core for node in observation.nodes if shares_cores(node, self._rules)}
@@ -228,64 +210,18 @@ class Sharer:
     def _limit_orders(self, observation: Observation, now_s: float) -> Iterator[GateOrder]:
         running = {job.id for job in observation.jobs if job.state is JobState.RUNNING and job.id in self._sharing}
         self._moved_s = {job_id: at_s for job_id, at_s in self._moved_s.items() if job_id in running}
-        for job in observation.jobs:
+        for job in sorted(observation.jobs, key=lambda each: each.end_s):
             own_s = own_limit_s(job) if job.id in running and not job.is_completing else None
             if own_s is None or not job.walltime_s:
                 continue
-            limited = LimitedJob(own_s, job.walltime_s, self._moved_s.get(job.id), _until_reserved_s(job, observation))
+            limited = LimitedJob(
+                own_s, job.walltime_s, self._moved_s.get(job.id), until_reserved_s(job, observation.reservations)
+            )
             progress, part = self._book.of(job), self._yields[job.id]
             wanted_s = new_limit_s(limited, progress, part, now_s, self._rules.most_extension)
             order = None if wanted_s is None else move_limit(job, wanted_s)
             if order is not None:
                 yield order
-
-    def _sent(self, orders: Sequence[Order]) -> Iterator[tuple[Order, str]]:
-        """Send them one by one; each with Slurm's refusal, empty for none."""
-        for answer in reached(self._executor.execute(orders)):
-            yield answer.order, "" if answer.refused is None else str(answer.refused)
-
-    # --- pauses
-
-    def _pauses(self, situation: Situation, plan: Plan) -> Iterator[tuple[int, RestartNote]]:
-        now_s = float(situation.snapshot.now_s)
-        seen = {job.id: job for job in situation.observed}
-        active = {job.id: job for job in situation.snapshot.active if job.may_restart}
-        wanted = [each for each in plan.actions if isinstance(each, Requeue) and each.job_id in active]
-        keys = {(each.job_id, seen[each.job_id].restarts) for each in wanted}
-        self._signalled_s = {key: at_s for key, at_s in self._signalled_s.items() if key in keys}
-        for each in wanted:
-            job = seen[each.job_id]
-            if self._is_told(job, now_s):
-                lost = Pause(now_s, job.id, self._lost_core_s(active[job.id], situation))
-                if self._requeued(lost, situation):
-                    self._number_paused += 1
-                    why = f"{each.reason}; at most {duration(lost.lost_core_s)} of core time are lost"
-                    self._log(f"job {job.id}: {why}")
-                    yield job.id, RestartNote(why, Explanation(), (), is_proposal=False)
-
-    def _is_told(self, job: ObservedJob, now_s: float) -> bool:
-        """Whether its signal, if there is one, was sent long enough ago; it is sent first."""
-        if not self._rules.signal:
-            return True
-        key = (job.id, job.restarts)
-        if key not in self._signalled_s:
-            told = f"job {job.id}: it is to be paused in {self._rules.grace_s} s, and gets {self._rules.signal} first"
-            for _, refusal in self._sent([SignalOrder(job.id, self._rules.signal)]):
-                self._log(f"{told}: {refusal}" if refusal else told)
-            self._signalled_s[key] = now_s
-        return abs(now_s - self._signalled_s[key]) >= self._rules.grace_s
-
-    def _requeued(self, pause: Pause, situation: Situation) -> bool:
-        is_in_budget = self._book.lost_core_s + pause.lost_core_s <= self._most_lost_core_s(situation.observation)
-        if not is_in_budget or not self._book.add(pause):
-            return False
-        for _, refusal in self._sent([RequeueOrder(pause.job_id, JobState.RUNNING)]):
-            if refusal:
-                self._book.take_back(pause)
-                self._refused_s[pause.job_id] = pause.at_s
-                self._log(f"job {pause.job_id}: it is not paused, as Slurm refused to requeue it: {refusal}")
-                return False
-        return True
 
     # --- what is told
 
@@ -309,13 +245,3 @@ def _word(job: ObservedJob, sharing: SharingJob, on_node: Mapping[str, int], par
     own_s = own_limit_s(job)
     used = "" if not own_s else f"; {duration(virtual_s)} of {duration(own_s)} used"
     return f"{beside}: {part:.2g} of its cores{used}"
-
-
-def _until_reserved_s(job: ObservedJob, observation: Observation) -> float:
-    """How long the job may have run when a reservation of one of its nodes begins that lies ahead."""
-    starts = (
-        each.start_s - job.start_s
-        for each in observation.reservations
-        if each.start_s > job.start_s and not each.nodes.isdisjoint(job.allocated)
-    )
-    return float(min(starts, default=float("inf")))

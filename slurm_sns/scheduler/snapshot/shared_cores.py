@@ -20,13 +20,10 @@ def shares_cores(node: ObservedNode, rules: SharingRules) -> bool:
 
 def sharing_jobs(observation: Observation, rules: SharingRules) -> list[SharingJob]:
     """The jobs that run on nodes that share, managed or not, with the cores that they need on each node."""
-    threads = {node.name: node.threads_per_core for node in observation.nodes if shares_cores(node, rules)}
-    running = (job for job in observation.jobs if job.state.occupies_nodes and not job.is_completing and job.allocated)
-    return [
-        SharingJob(job.id, job.allocated, _cores(job, threads[job.allocated[0]]))
-        for job in running
-        if _is_on(job, threads)
-    ]
+    nodes = {node.name: node for node in observation.nodes if shares_cores(node, rules)}
+    running = (job for job in observation.jobs if job.state.occupies_nodes and not job.is_completing)
+    found = ((job, next((nodes[name] for name in job.allocated if name in nodes), None)) for job in running)
+    return [SharingJob(job.id, job.allocated, _cores(job, node)) for job, node in found if node is not None]
 
 
 def count_shared_cores(observation: Observation, rules: SharingRules | None) -> Observation:
@@ -45,10 +42,14 @@ def count_shared_cores(observation: Observation, rules: SharingRules | None) -> 
     return replace(observation, nodes=nodes)
 
 
-def _is_on(job: ObservedJob, threads: dict[str, int]) -> bool:
-    return job.allocated[0] in threads
+def _cores(job: ObservedJob, node: ObservedNode) -> int:
+    """The cores that the job may have on one of its nodes, which are like this one: Slurm tells the CPUs of all.
 
-
-def _cores(job: ObservedJob, threads: int) -> int:
-    """What the job has on each of its nodes: Slurm tells the CPUs of the whole job."""
-    return -(-job.occupies.cores // (len(job.allocated) * threads))
+    With a number of tasks per node they are equally many on each. Otherwise Slurm may give all but one of each other
+    node to the first (-N2 -n16 was seen as 15 and 1); then nobody is limited below that.
+    """
+    cores = -(-job.occupies.cores // node.threads_per_core)
+    others = len(job.allocated) - 1
+    if not others or job.tasks_per_node:
+        return -(-cores // (others + 1))
+    return max(-(-cores // (others + 1)), min(cores - others, node.capacity.cores))

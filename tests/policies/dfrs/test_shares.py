@@ -81,6 +81,16 @@ def test_an_over_aged_job_keeps_its_nodes():
     assert "waited for too long" in plan.waiting[7]
 
 
+def test_an_over_aged_job_keeps_nothing_where_it_could_not_start_or_may_not_withhold():
+    jobs = [active(1, "f1", memory_mb=5000), waiting(5, memory_mb=8000, nodes=3, over_aged=True)]
+    assert started(CoreSharing().plan(snapshot(*jobs, waiting(6)))) == {6: ("f2",)}
+    jobs = [active(1, "f1", "f2", memory_mb=5000), waiting(5, memory_mb=8000, over_aged=True, withholds=False)]
+    plan = CoreSharing().plan(snapshot(*jobs, waiting(6)))
+    assert (started(plan), plan.report.withheld_for) == ({6: ("f1",)}, ())
+    kept = CoreSharing().plan(snapshot(jobs[0], replace(jobs[1], withholds=True), waiting(6)))
+    assert (started(kept), kept.report.withheld_for) == ({}, (5,))
+
+
 def test_newcomers_come_before_paused_jobs_and_those_by_priority():
     jobs = [
         waiting(5, memory_mb=8000, virtual_s=900),
@@ -130,6 +140,12 @@ class TestPauses:
         assert (plan.actions, plan.waiting[5]) == ((), "waits until a job has left its nodes")
         both = self.POLICY.plan(snapshot(replace(other, may_restart=False), newcomer, waiting(6), completing=("f1",)))
         assert not both.actions
+
+
+def test_a_partition_without_nodes_says_why_its_jobs_wait():
+    site = replace(snapshot(waiting(5), names=()), pools=(JobPool("shared", ("f1",)),))
+    plan = ByPartition(max_jobs(), CoreSharing(), frozenset({"shared"})).plan(site)
+    assert set(plan.waiting) == {5}
 
 
 def test_each_part_of_a_site_has_its_planner():

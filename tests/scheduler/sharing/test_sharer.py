@@ -169,6 +169,34 @@ class TestLimits:
         case.after(3100)
         assert all(each.walltime_s <= 5040 for each in case.slurm.jobs.values())
 
+    def test_a_reservation_that_has_begun_takes_nothing_away(self):
+        case = Shared()
+        case.submit(4, 4, 4, 4, walltime_s=3600)
+        case.cycles()
+        case.after(3100)
+        case.after(1900)
+        begun_s = int(case.slurm.time_s) - 500
+        case.slurm.shown["reservations"] = (ObservedReservation("r", frozenset({"s1", "s2"}), begun_s, begun_s + 9999),)
+        case.after(1)
+        assert case.job(1).walltime_s == 7200
+
+    def test_an_owner_gains_nothing_by_lowering_a_limit_that_was_raised(self):
+        case = Shared()
+        case.submit(4, 4, 4, 4, walltime_s=3600)
+        case.cycles()
+        case.after(3100)
+        case.slurm.change(1, walltime_s=7140)
+        case.after(1)
+        assert "of 60 min used" in case.told(1)
+
+    def test_a_node_whose_cores_nobody_knows_costs_nobody_a_limit(self):
+        case = Shared()
+        case.submit(4, 4, 4, 4, walltime_s=3600)
+        case.cycles()
+        case.slurm.cores["s1"] = 0
+        case.after(3100)
+        assert max(each.walltime_s for each in case.slurm.jobs.values()) == 7200
+
     def test_one_times_the_limit_leaves_it_as_it_is(self):
         case = Shared(replace(RULES, most_extension=1))
         case.submit(4, 4, 4, 4, walltime_s=3600)
@@ -323,6 +351,52 @@ class TestPauses:
         assert sum(each.restarts for each in case.slurm.jobs.values()) == 1
         return wire
 
+    def test_a_job_that_slurm_is_about_to_start_is_never_paused(self):
+        case = Shared(replace(PAUSES, signal=""))
+        case.slurm.starts_nothing = True
+        case.submit(1, 1, memory_gb=100)
+        case.cycles(1)
+        case.submit(1, memory_gb=100)
+        requeue = case.slurm.requeue_running
+
+        def starts_meanwhile(job_id: int) -> None:
+            case.slurm.starts_nothing = False
+            case.slurm.tick()
+            requeue(job_id)
+
+        case.slurm.requeue_running = starts_meanwhile
+        case.cycles(1)
+        assert [each.restarts for each in case.slurm.jobs.values()] == [0, 0, 0]
+
+    def test_a_run_is_signalled_once_however_many_newcomers_come_and_go(self):
+        case = self.hungry()
+        for number in (3, 4):
+            case.slurm.change(number, state=JobState.ENDED, end_s=int(case.slurm.time_s))
+            case.cycles(2)
+            case.submit(1, memory_gb=100)
+            case.cycles(1)
+        assert len(case.slurm.signalled) == 1
+
+    def test_all_are_paused_for_a_newcomer_or_none(self):
+        case = Shared(replace(PAUSES, signal="", most_lost=200 / (8 * 86_400)))
+        case.submit(1, 1, 1, 1, memory_gb=60, words="restartable")
+        case.cycles()
+        case.after(120)
+        case.submit(1, memory_gb=120)
+        case.cycles(5)
+        assert sum(each.restarts for each in case.slurm.jobs.values()) == 0, "the budget has room for one of two"
+
+
+def test_no_job_of_several_nodes_is_limited_below_what_slurm_may_have_given_it():
+    case = Shared()
+    running = {"state": JobState.RUNNING, "allocated": ("s1", "s2"), "start_s": int(case.slurm.time_s)}
+    taken = {"tasks": 5, "occupies": Resources(5, GB), "end_s": int(case.slurm.time_s) + 9999}
+    case.slurm.jobs[90] = job(90, **FOREIGN, **running, **taken, partitions=("small",))
+    case.slurm.jobs[91] = replace(case.slurm.jobs[90], id=91, tasks_per_node=2, occupies=Resources(4, GB))
+    case.cycles()
+    told = case.site.agents.told()
+    assert (told["s1", 90], told["s2", 90], told["s1", 91]) == ((4, 1.0), (4, 1.0), (2, 1.0))
+
 
 def test_nothing_else_of_the_site_is_touched():
     case = Shared(PAUSES)
@@ -350,7 +424,7 @@ class TestWithoutAScheduler:
         case.slurm.sleep(2000)
         dog.look()
         assert case.job(1).walltime_s == 3600, "its end is far"
-        case.slurm.sleep(1100)
+        case.slurm.sleep(1500)
         dog.look()
         assert (case.job(1).walltime_s, case.job(1).record.own_limit_s) == (4 * 3600, 3600)
         sent = len(case.slurm.orders)
@@ -359,6 +433,16 @@ class TestWithoutAScheduler:
         case.scheduler = case.site.scheduler(case.settings)
         case.cycles(1)
         assert case.job(1).walltime_s == 7200
+
+    def test_no_reservation_is_run_into(self):
+        case, dog = self.watched()
+        begins_s = case.job(1).start_s + 5000
+        case.slurm.shown["reservations"] = (
+            ObservedReservation("maint", frozenset({"s1", "s2"}), begins_s, begins_s + 9),
+        )
+        case.slurm.sleep(3500)
+        dog.look()
+        assert {each.walltime_s for each in case.slurm.jobs.values()} == {4980}
 
     def test_while_the_scheduler_lives_the_watchdog_moves_nothing(self):
         case, dog = self.watched()
