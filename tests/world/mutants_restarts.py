@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 from slurm_sns.model import Plan
 from slurm_sns.restarts.rules import RestartRules
+from slurm_sns.scheduler.gate.orders import RequeueOrder
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.restarts import candidates
 from slurm_sns.scheduler.restarts.ledger import Ledger
@@ -38,10 +39,10 @@ def _as_if(seen: Seen) -> AbstractContextManager[object]:
 def _unconditional() -> AbstractContextManager[object]:
     """The order is carried out whatever the job is by then."""
 
-    def requeue(job_id: int) -> None:
-        rpc._load(job_id)
+    def requeue(order: RequeueOrder) -> None:
+        rpc._load(order.job_id)
         with rpc.answers():
-            rpc.pyslurm().Job(job_id).requeue()
+            rpc.pyslurm().Job(order.job_id).requeue()
 
     return patch.object(rpc, "_requeue", requeue)
 
