@@ -25,7 +25,8 @@ def test_a_job_goes_where_try_said_and_trying_submits_nothing(cluster: Cluster) 
     before = set(cluster.jobs())
     options = "-n 40 --mem=4G tried.sh"
     # Jobs of earlier tests have just left, and Slurm's backfill may keep nodes for one of them until it looks again.
-    cluster.wait_for("nothing is in its way", lambda: tried(cluster, options)["when"] == "now")
+    cluster.wait_for("Slurm keeps no node", lambda: "planned" not in cluster.run("sinfo -h -N -o %T"))
+    cluster.wait_for_cycles(2)  # what is said is of the last one
     said = tried(cluster, options)
     assert (said["judgement"], said["when"]) == ("managed", "now")
     assert [each["demand"]["nodes"] for each in said["alternatives"]] == [2]
