@@ -331,7 +331,10 @@ struct change {
 	char *admin_comment, *required_nodes, *tres_per_node, *extra, *partitions;
 };
 
-int sns_update(uint32_t job_id, const struct change *change)
+/* The caller's idea of it must be the same. */
+size_t sns_change_size(void) { return sizeof(struct change); }
+
+int sns_change(uint32_t job_id, const struct change *change)
 {
 	job_desc_msg_t desc;
 

@@ -71,13 +71,15 @@ def _library() -> ctypes.CDLL:
     """The library, whose functions return error numbers.
 
     Raises:
-        ImportError: it is not installed, or not for the libslurm of this machine.
+        ImportError: it is not installed, not for the libslurm of this machine, or of another version of slurm_sns.
     """
     try:
         # With RTLD_GLOBAL: Slurm's plugins, which libslurm opens, look for its symbols among those of the process.
         library = ctypes.CDLL(str(PATH), mode=ctypes.RTLD_GLOBAL)
     except OSError as problem:
         raise ImportError(str(problem)) from None
+    if not hasattr(library, "sns_change_size") or library.sns_change_size() != ctypes.sizeof(_Change):
+        raise ImportError(f"{PATH} was made for another version of slurm_sns; make it again: plugins/libslurm/Makefile")
     library.sns_error.restype = library.sns_job_fields.restype = library.sns_node_fields.restype = ctypes.c_char_p
     library.sns_built_for.restype = ctypes.c_uint
     library.sns_free.restype = library.sns_start.restype = None
@@ -294,7 +296,7 @@ class JobHandle:
 
     def modify(self, changes: _Change) -> None:
         """Change these fields."""
-        _check(_library().sns_update(self._id, ctypes.byref(changes)))
+        _check(_library().sns_change(self._id, ctypes.byref(changes)))
 
     def requeue(self) -> None:
         """Requeue it."""

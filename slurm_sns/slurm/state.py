@@ -36,11 +36,12 @@ from slurm_sns.topology import topology
 class SlurmState:
     """Observes the cluster through pyslurm.
 
-    `accounting` adds what slurmctld does not show: QOS, shares and limits.
+    `accounting` adds what slurmctld does not show: QOS, shares and limits. In the partitions `sharing` jobs share cores
+    by the rules of ours: what Slurm shows of that in a job is not its owner's wish.
     """
 
-    def __init__(self, accounting: AccountingDatabase) -> None:
-        self._accounting = accounting
+    def __init__(self, accounting: AccountingDatabase, sharing: Names = frozenset()) -> None:
+        self._accounting, self._sharing = accounting, sharing
         self._jobs = TranslatedJobs()
 
     def observe(self) -> Observation:
@@ -55,7 +56,7 @@ class SlurmState:
             reservations = api.Reservations.load()
             partitions = api.Partitions.load()
         read = Records(configured, jobs.values(), nodes.values(), reservations.values(), partitions.values(), user_name)
-        seen = observation(read, numbers, configuration_path().parent, self._jobs)
+        seen = observation(read, numbers, configuration_path().parent, self._jobs, sharing=self._sharing)
         return replace(seen, database_queue=_database_queue(configured.max_dbd_msgs))
 
 
@@ -103,16 +104,21 @@ class TranslatedJobs:
 
 
 def observation(
-    read: Records, numbers: AccountingValues, directory: Path, jobs: TranslatedJobs | None = None
+    read: Records,
+    numbers: AccountingValues,
+    directory: Path,
+    jobs: TranslatedJobs | None = None,
+    *,
+    sharing: Names = frozenset(),
 ) -> Observation:
     """The observation of these records; `directory` is that of slurm.conf, beside which the topology is told.
 
-    `jobs` has those of the observation before.
+    `jobs` has those of the observation before. `sharing` is as for `SlurmState`.
     """
     configured = read.configured
     translated = jobs or TranslatedJobs()
     partitions = tuple(filter(None, (translate.partition(record) for record in read.partitions)))
-    forced = frozenset(each.name for each in partitions if each.forces_sharing)
+    forced = frozenset(each.name for each in partitions if each.forces_sharing and each.name in sharing)
     estimates = shows_estimates(configured.version)
     return Observation(
         jobs=translated.of(read.jobs, read.user_name, shows_estimates=estimates, forced=forced),

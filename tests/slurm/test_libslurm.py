@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,8 @@ from slurm_sns.slurm import api, libslurm, translate
 from slurm_sns.slurm.state import TranslatedJobs
 
 NONE, UNLIMITED = -(1 << 63), (1 << 63) - 1
+#: Loads the library, which most tests have a mock of.
+LIBRARY = libslurm._library.__wrapped__
 NUMBERS = (
     *("id", "user_id", "submit_time", "priority", "nice", "requeue_count", "base_state", "ntasks", "cpus"),
     *("cpus_per_task", "min_cpus_per_node", "num_nodes", "max_nodes", "ntasks_per_node", "memory_per_cpu"),
@@ -171,11 +174,18 @@ def test_a_change_sends_what_is_given_and_a_zero_as_text_only_as_a_number(librar
     assert (change.begin_time, change.ntasks, change.ntasks_per_node, change.site_factor) == (1, NONE, 0, 0)
     assert (change.required_nodes, change.gres_per_node) == (b"c1,c2", b"gres:llc:2,gres:membw:3")
     assert (change.admin_comment, change.partitions, change.extra) == ("sns:2 ü".encode(), None, None)
-    library.sns_update.return_value = 2077
+    library.sns_change.return_value = 2077
     library.sns_error.return_value = b"Job/step already completing or completed"
     with pytest.raises(libslurm.RPCError, match="already completing") as refusal:
         libslurm.Job(7).modify(change)
     assert refusal.value.errno == 2077
+
+
+@pytest.mark.parametrize("made", [{}, {"sns_change_size": lambda: 64}])
+def test_a_library_of_another_version_is_not_used(mocker, made) -> None:
+    mocker.patch.object(libslurm.ctypes, "CDLL", return_value=SimpleNamespace(**made))
+    with pytest.raises(ImportError, match="another version of slurm_sns; make it again"):
+        LIBRARY()
 
 
 def test_it_takes_the_place_of_pyslurm_where_that_is_not_installed(mocker, monkeypatch, tmp_path) -> None:

@@ -134,7 +134,10 @@ def ports(config: Config, clock: StopSignal, lives: Callable[[], None]) -> Ports
     history = StoredHistory(engine)
     history.check_writable()
     return Ports(
-        state=SlurmState(AccountingDatabase(log.info, with_shares=config.matching.shares == "slurm")),
+        state=SlurmState(
+            AccountingDatabase(log.info, with_shares=config.matching.shares == "slurm"),
+            frozenset(config.sharing.partitions),
+        ),
         executor=SlurmExecutor(),
         history=history,
         decisions=StoredDecisions(

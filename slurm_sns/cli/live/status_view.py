@@ -71,8 +71,8 @@ def _agents_warnings(agents: Answer | None) -> list[str]:
         names, number = folded(agents["away"]), len(agents["away"])
         found.append(f"{number} {'agent does' if number == 1 else 'agents do'} not answer: {names}")
     found += _at_most([f"agent of {name}: {why}" for name, why in agents["troubles"].items()], "agents with trouble")
-    if agents["confined"]:
-        found.append(f"jobs share the cores of {folded(agents['confined'])}, but some may not use all: run sns check")
+    if confined := agents.get("confined"):
+        found.append(f"jobs share the cores of {folded(confined)}, but some may not use all: run sns check")
     unpartitioned = _by_reason(agents["unpartitioned"])
     found += _at_most([f"unpartitioned: {names}: {why}" for why, names in unpartitioned.items()], "reasons")
     return found
