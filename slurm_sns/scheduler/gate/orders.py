@@ -205,12 +205,12 @@ def own_limit_s(job: ObservedJob) -> int | None:
 
     Owners may lower a limit. Of one that we have raised that gives them no more than they had.
     """
-    record, now_s = job.record, job.walltime_s
-    if record is None or record.own_limit_s is None or record.given_limit_s is None or now_s is None:
-        return now_s
-    if now_s == record.given_limit_s:
+    record, limit_s = job.record, job.walltime_s
+    if record is None or record.own_limit_s is None or record.given_limit_s is None or limit_s is None:
+        return limit_s
+    if limit_s == record.given_limit_s:
         return record.own_limit_s
-    return min(now_s, record.own_limit_s) if now_s < record.given_limit_s else now_s
+    return min(limit_s, record.own_limit_s) if limit_s < record.given_limit_s else limit_s
 
 
 def move_limit(job: ObservedJob, limit_s: int) -> GateOrder | None:
