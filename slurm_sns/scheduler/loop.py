@@ -309,9 +309,9 @@ class Scheduler:
 
         def let_go() -> None:
             observation = ports.state.observe()
+            self._free(observation, "clean stop", shows_life=False)
             if self._sharer is not None:
                 self._sharer.stop(observation, ports.clock.now())
-            self._free(observation, "clean stop", shows_life=False)
 
         for step in (ports.heartbeat.stop, let_go):
             try:

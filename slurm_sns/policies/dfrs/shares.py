@@ -282,7 +282,7 @@ class _Room:
     def words(self, nodes: Sequence[str]) -> str:
         """Why these nodes: how many jobs share them."""
         others = max(node.now.jobs for node in self._of(nodes)) - 1
-        return "its nodes have the lowest load" if not others else f"shares cores with {others} other jobs at most"
+        return "its nodes have the lowest load" if not others else f"at most {others} more on one of its nodes"
 
     def why_not(self, job: Job) -> Reason:
         """Why the job finds no place, by the node that is nearest to having one."""
@@ -293,10 +293,10 @@ class _Room:
         fitting = sum(self._fits(node, wanted, only_ready=True) for node in able)
         if fitting:
             return Reason(f"{fitting} of {wanted.nodes} nodes have room for it now", WaitKind.NODES)
-        closed = [node for node in able if not node.is_closed]
-        if not closed:
+        left = [node for node in able if not node.is_closed]
+        if not left:
             return Reason("its nodes are kept for a job that has waited for too long", WaitKind.WITHHELD)
-        best = max(closed, key=lambda node: (min(node.now.memory_mb, node.after.memory_mb), -node.turn[1]))
+        best = max(left, key=lambda node: (min(node.now.memory_mb, node.after.memory_mb), -node.turn[1]))
         left_mb = min(best.now.memory_mb, best.after.memory_mb)
         if left_mb < wanted.demand.memory_mb:
             lacks = wanted.demand.memory_mb - max(0, left_mb)

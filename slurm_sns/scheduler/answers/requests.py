@@ -535,8 +535,7 @@ def _agents(view: View, settings: Settings, redaction: Redaction) -> AgentsAndLe
 
 def _sharing(nodes: Iterable[ObservedNode], settings: Settings) -> frozenset[str]:
     """Those of the nodes whose cores jobs share."""
-    partitions = frozenset[str]() if settings.sharing is None else settings.sharing.partitions
-    return frozenset(each.name for each in nodes if not partitions.isdisjoint(each.partitions))
+    return frozenset(each.name for each in nodes if not settings.sharing_partitions.isdisjoint(each.partitions))
 
 
 def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict[str, str]:

@@ -171,8 +171,9 @@ class Sharer:
         return job is not None and job.is_completing and not self._rules.partitions.isdisjoint(job.partitions)
 
     def _has_run(self, job: ObservedJob | None) -> bool:
-        is_here = job is not None and not self._rules.partitions.isdisjoint(job.partitions)
-        return is_here and job is not None and self._book.of(job).all_s > 0
+        if job is None or self._rules.partitions.isdisjoint(job.partitions):
+            return False
+        return self._book.of(job).all_s > 0
 
     def _paused(self, waiting: Job, job: ObservedJob) -> Job:
         return replace(waiting, submit_s=self._book.submit_s(job), virtual_s=self._book.of(job).all_s)
