@@ -110,7 +110,16 @@ class AgentListener:
             self._turn_away_one()
         task = loop.create_task(self._met(reader, writer, host))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda ended: self._left(ended, writer))
+
+    def _left(self, task: asyncio.Task[None], writer: asyncio.StreamWriter) -> None:
+        """Disconnect whom this task served, even if it was cancelled before its first step."""
+        self._tasks.discard(task)
+        self._no_stranger(writer)
+        if task.cancelled():  # the hub stops: nothing waits for a peer that does not read
+            writer.transport.abort()
+        else:
+            writer.close()
 
     def _turn_away_one(self) -> None:
         """Disconnect the oldest stranger of the host that has the most."""
@@ -140,13 +149,8 @@ class AgentListener:
                 self._log_strangers(f"a connection from {host}: {problem}")
         except TimeoutError:
             self._log_strangers(f"a connection from {host}: not authenticated after {self._handshake_s:g} s")
-        except asyncio.CancelledError:
-            pass  # the hub stops
         except Exception as problem:  # noqa: BLE001 - a defect met by one connection costs that connection only
             self._log(f"a connection from {host}: defect: {type(problem).__name__}: {problem}")
-        finally:
-            self._no_stranger(writer)
-            writer.close()
 
 
 def _listening(host: str | None, port: int) -> socket.socket:

@@ -1,9 +1,11 @@
 """A hub and agents' channels on 127.0.0.1 that wait as short as a test may."""
 
+import asyncio
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, asynccontextmanager
 
+from slurm_sns.errors import SnsError
 from slurm_sns.sockets.agent_channel import AgentChannel
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.authenticated import Pace
@@ -55,3 +57,24 @@ class World:
         given = {"receive": received.append, "log": self.lines.append, "pace": self.pace} | more
         channel = AgentChannel(controller, self.port, node, lambda: self.agent_keys, **given)
         return self.ends.enter_context(channel)
+
+    @asynccontextmanager
+    async def scheduler_that(
+        self, serves: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+    ) -> AsyncIterator[None]:
+        """In the hub's place, one that serves each connection so. At the end the agents stop first: none comes back."""
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                await serves(reader, writer)
+            except SnsError:
+                pass  # the agent has stopped
+            finally:
+                writer.close()
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            self.port = server.sockets[0].getsockname()[1]
+            yield
+            await asyncio.to_thread(self.ends.close)
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(others)

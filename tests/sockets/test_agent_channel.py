@@ -324,16 +324,13 @@ def test_a_scheduler_of_a_neighbouring_version_is_understood(world: World, versi
         connection.send(json.dumps({"v": version, "kind": "weather"}).encode())
         connection.send(json.dumps({"v": version, "kind": "change", "run": [7, 0], "revision": 1, "x": 1}).encode())
         said.append(decode(await connection.receive()))
-        writer.close()
 
     async def run() -> None:
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        world.port = server.sockets[0].getsockname()[1]
-        channel = await asyncio.to_thread(world.start, "c1")
-        channel.tell(state_of("c1"))
-        await asyncio.to_thread(wait_for, lambda: said)
-        assert not any("ignored" in line for line in world.lines)
-        server.close()
+        async with world.scheduler_that(serve):
+            channel = await asyncio.to_thread(world.start, "c1")
+            channel.tell(state_of("c1"))
+            await asyncio.to_thread(wait_for, lambda: said)
+            assert not any("ignored" in line for line in world.lines)
 
     said: list = []
     asyncio.run(run())
@@ -421,20 +418,17 @@ def test_an_agent_believes_no_forged_or_repeated_frame_of_a_scheduler(world: Wor
         connection.send(encode(Change(RUN, 1)))
         await reader.read()  # until the agent hangs up
         hung_up.append(True)
-        writer.close()
 
     async def run() -> None:
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        world.port = server.sockets[0].getsockname()[1]
-        await asyncio.to_thread(world.start, "c1")
-        await asyncio.to_thread(wait_for, lambda: hung_up)
-        server.close()
+        async with world.scheduler_that(serve):
+            await asyncio.to_thread(world.start, "c1")
+            await asyncio.to_thread(wait_for, lambda: hung_up)
 
     hung_up: list = []
     asyncio.run(run())
     assert world.received["c1"] == []
     why = {"forged": "does not verify", "repeated": "frame 0 where 1 is due", "no welcome": "is no welcome"}[what]
-    wait_for(lambda: any(why in line for line in world.lines))
+    assert any(why in line for line in world.lines)
 
 
 # Silence, and peers that do not read.

@@ -182,3 +182,30 @@ def test_a_flood_of_strangers_does_not_flood_the_log(world: World) -> None:
             stranger.sendall(b"\xff\xff\xff\xff")
             stranger.makefile("rb").read()
     assert len(world.hub_lines) <= agent_hub.LINES_A_MINUTE
+
+
+def test_a_connection_that_comes_as_the_hub_stops_is_closed(world: World) -> None:
+    """Its task may be cancelled before its first step."""
+    accepted = []
+
+    async def come_and_stop() -> None:
+        listener = AgentListener(lambda: world.hub_keys, never, 30, log=print, log_strangers=print)
+        port = listener.open("127.0.0.1", 0)
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as stranger:
+            taken, _ = await asyncio.get_running_loop().sock_accept(listener._socket)
+            await listener._take_in(taken, "127.0.0.1")
+            accepted.append(taken)
+            (task,) = listener._tasks
+            task.cancel()
+            await asyncio.wait({task})
+            await asyncio.sleep(0)
+            assert stranger.recv(1) == b""
+        listener.close()
+        assert not listener._tasks
+        assert not listener._strangers
+
+    async def never(connection: object) -> None:
+        raise AssertionError(connection)
+
+    asyncio.run(come_and_stop())
+    assert accepted[0].fileno() == -1
