@@ -1,12 +1,20 @@
 """Short and long jobs on two nodes: by Slurm's backfill, by its gang scheduling, and where slurm_sns shares the cores.
 
     make cluster-up
-    PYTHONPATH=containers:tests/cluster python tests/cluster/sharing_comparison.py [--rounds 1]
+    PYTHONPATH=containers:tests/cluster python tests/cluster/sharing_comparison.py [--rounds 1] [--scene busy]
 
 SNS_PROJECT names the cluster, which nobody else may use meanwhile; the machine needs two CPUs, and nothing else to do.
-The nodes of partition shared have one core each, so that a declared core is a CPU. Four long jobs come first, then a
-short one every three seconds, 40 in all, each of one core; a job's work is CPU time. Prints JSON: for each side the
-mean and the 95th percentile of the stretch, the time from submission to end over the work, of short, long and all jobs.
+The nodes of partition shared have one core each, so that a declared core is a CPU. Four long jobs come first, then 40
+short ones, each of one core. A job's work is CPU time. It counts it in a file, in which it finds where it was.
+
+The scenes:
+
+- busy: short jobs come faster than two cores can serve them, until all have come.
+- light: two cores need two thirds of the time for all jobs.
+- memory: as light, but a long job leaves no memory beside it; the long ones may be paused.
+
+Prints JSON: for each scene and side the mean and the 95th percentile of the stretch, the time from submission to end
+over the work, of short, long and all jobs, and how often jobs started anew, at most a second of work lost each time.
 """
 
 import argparse
@@ -16,6 +24,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,14 +32,34 @@ from slurm_conf import added_to_slurm_conf, restart
 
 from cluster import Cluster
 
-LONG, SHORT, LONG_S, SHORT_S, APART_S = 4, 40, 40, 4, 3.0
-#: A job that has worked for so many seconds of CPU time is ended by its limit.
-WORK = "(ulimit -t {work_s}; while :; do :; done) 2> /dev/null; true"
+LONG, SHORT, LONG_S, SHORT_S = 4, 40, 40, 4
+#: A job works in steps of a second of CPU time, and counts them in its file. It notes each start in another one.
+WORK = (
+    "touch work/$SLURM_JOB_ID; echo >> work/starts.$SLURM_JOB_ID; "
+    "while [ $(wc -l < work/$SLURM_JOB_ID) -lt {work_s} ]; do "
+    "(ulimit -t 1; while :; do :; done) 2> /dev/null; echo >> work/$SLURM_JOB_ID; done; true"
+)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """How far apart the short jobs come, the long ones' options, and how jobs are paused."""
+
+    apart_s: float
+    long: str = "--mem=4G"
+    pause: str = "none"
+
+
+SCENES = {
+    "busy": Scene(3.0),
+    "light": Scene(6.0),
+    "memory": Scene(6.0, "--mem=30G --requeue --sns-restartable=1", "restartable, protect_s: 5"),
+}
 ONE_CORE = "s/^NodeName=f1,f2 CPUs=4 Sockets=1 CoresPerSocket=4/NodeName=f1,f2 CPUs=1 Sockets=1 CoresPerSocket=1/"
 MANAGED = (
     "s/^partitions: .*/partitions: [main, small, shared]/; "
     '/^nodes:/a\\  - {names: "f[1-2]", partitions: [shared], cores: 1, memory_mb: 32768}\n'
-    "$a sharing: {partitions: [shared]}"
+    "$a sharing: {partitions: [shared], pause: %s}"
 )
 #: By side: the command that edits the partition, more lines of slurm.conf, and the edit of sns.yaml.
 SIDES: dict[str, tuple[str, Sequence[str], str]] = {
@@ -41,10 +70,10 @@ SIDES: dict[str, tuple[str, Sequence[str], str]] = {
 
 
 @contextmanager
-def prepared(cluster: Cluster, side: str) -> Iterator[None]:
+def prepared(cluster: Cluster, side: str, scene: Scene) -> Iterator[None]:
     """The nodes as this side has them."""
     partition, lines, sns_yaml = SIDES[side]
-    with added_to_slurm_conf(cluster, *lines, sns_yaml=sns_yaml):
+    with added_to_slurm_conf(cluster, *lines, sns_yaml=sns_yaml and sns_yaml % scene.pause):
         cluster.run(f"sed -i '{ONE_CORE}' /etc/slurm/slurm.conf")
         if partition:
             cluster.run(f"sed -i '/^PartitionName=shared/{partition}' /etc/slurm/slurm.conf")
@@ -60,21 +89,34 @@ def prepared(cluster: Cluster, side: str) -> Iterator[None]:
     restart(cluster)
 
 
-def run(cluster: Cluster) -> dict[str, Any]:
+def run(cluster: Cluster, scene: Scene) -> dict[str, Any]:
     """Submit the jobs, wait for their ends, and return the figures."""
-    options = "-p shared -n1 -N1 -t30 --mem=4G"
-    numbers = cluster.submit_all([(options, WORK.format(work_s=LONG_S))] * LONG)
+    cluster.run("rm -rf work; mkdir work", "alice")
+    options = "-p shared -n1 -N1 -t30"
+    submitted_s: dict[int, float] = {}
+    work_s: dict[int, int] = {}
+
+    def submit(count: int, more: str, each_s: int) -> None:
+        now_s = time.time()  # a requeue makes Slurm's submission time later
+        for number in cluster.submit_all([(f"{options} {more}", WORK.format(work_s=each_s))] * count):
+            submitted_s[number], work_s[number] = now_s, each_s
+
+    submit(LONG, scene.long, LONG_S)
     began = time.monotonic()
     for at in range(SHORT):
-        time.sleep(max(0.0, began + at * APART_S - time.monotonic()))
-        numbers.append(cluster.submit(options, WORK.format(work_s=SHORT_S)))
-    ended = cluster.wait_for_end(numbers, 1200)
-    work_s = dict(zip(numbers, [LONG_S] * LONG + [SHORT_S] * SHORT, strict=True))
-    stretches = [(ended[each].end_s - ended[each].submit_s) / work_s[each] for each in numbers]
-    last_s = max(each.end_s for each in ended.values()) - min(each.submit_s for each in ended.values())
+        time.sleep(max(0.0, began + at * scene.apart_s - time.monotonic()))
+        submit(1, "--mem=4G", SHORT_S)
+    ended = cluster.wait_for_end(submitted_s, 1200)
+    stretches = [(ended[each].end_s - at_s) / work_s[each] for each, at_s in submitted_s.items()]
     parts = {"long": stretches[:LONG], "short": stretches[LONG:], "all": stretches}
     found = {name: {"mean": _round(np.mean(of)), "p95": _round(np.percentile(of, 95))} for name, of in parts.items()}
-    return {**found, "makespan_s": last_s, "states": sorted({each.state for each in ended.values()})}
+    starts = cluster.run("cat work/starts.* | wc -l", "alice")
+    return {
+        **found,
+        "makespan_s": _round(max(each.end_s for each in ended.values()) - min(submitted_s.values())),
+        "starts_anew": int(starts) - len(ended),
+        "states": sorted({each.state for each in ended.values()}),
+    }
 
 
 def _round(value: Any) -> float:
@@ -85,14 +127,17 @@ def main() -> int:
     """Run all sides and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--scene", choices=SCENES, action="append", help="all, unless named")
     asked = parser.parse_args()
     cluster = Cluster(os.environ.get("SNS_PROJECT", "slurm-sns"))
-    figures: dict[str, list[dict[str, Any]]] = {name: [] for name in SIDES}
+    figures: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for _ in range(asked.rounds):
-        for side in SIDES:
-            with prepared(cluster, side):
-                figures[side].append(run(cluster))
-                sys.stderr.write(f"{side}: {figures[side][-1]}\n")
+        for name in asked.scene or SCENES:
+            for side in SIDES:
+                with prepared(cluster, side, SCENES[name]):
+                    of_side = figures.setdefault(name, {}).setdefault(side, [])
+                    of_side.append(run(cluster, SCENES[name]))
+                    sys.stderr.write(f"{name}, {side}: {of_side[-1]}\n")
     sys.stdout.write(json.dumps(figures, indent=1) + "\n")
     cluster.close()
     return 0

@@ -2,7 +2,10 @@
 
 Each part of a job is what Slurm gives it on one node, so parts lie on different nodes. A part goes to the node with the
 lowest load, the cores needed there over the node's, among those that have its memory and at most `most_to_a_core` jobs
-to a core afterwards. Newcomers come first, in queue order; then paused jobs, those with the highest priority first.
+to a core afterwards. Slurm keeps a node's jobs in so many rows, each job in one of them: three, three and two cores do
+not share four, although they are eight in all. A node is left out where its jobs, largest first, each in the first row
+with room, leave the new one none. Slurm's own order may leave less; then it does not start the job. Newcomers come
+first, in queue order; then paused jobs, those with the highest priority first.
 
 For a newcomer that finds no place, jobs that may restart are paused: those that write checkpoints by the paper's
 priority, lowest first; then the others, those first that lose the least work. Then those are spared, last ones first,
@@ -127,24 +130,32 @@ def _to_pause(active: Iterable[ActiveJob], now_s: float) -> list[ActiveJob]:
 
 
 class _Left:
-    """What is left on a node: memory in MiB, and the cores that jobs need there."""
+    """What is left on a node: memory in MiB, and the cores that each of its jobs needs there, `needed` in all."""
 
     def __init__(self, memory_mb: int) -> None:
-        self.memory_mb, self.needed, self.jobs = memory_mb, 0, 0
+        self.memory_mb, self.needed, self.jobs = memory_mb, 0, list[int]()
 
     def add(self, demand: Resources) -> None:
-        self.needed, self.memory_mb, self.jobs = (
-            self.needed + demand.cores,
-            self.memory_mb - demand.memory_mb,
-            self.jobs + 1,
-        )
+        self.needed, self.memory_mb = self.needed + demand.cores, self.memory_mb - demand.memory_mb
+        self.jobs.append(demand.cores)
 
     def remove(self, demand: Resources) -> None:
-        self.needed, self.memory_mb, self.jobs = (
-            self.needed - demand.cores,
-            self.memory_mb + demand.memory_mb,
-            self.jobs - 1,
-        )
+        self.needed, self.memory_mb = self.needed - demand.cores, self.memory_mb + demand.memory_mb
+        self.jobs.remove(demand.cores)
+
+    def has_row(self, cores: int, rows: int, of_cores: int) -> bool:
+        """Whether `rows` rows of `of_cores` cores hold all jobs and one that needs `cores`."""
+        if self.needed + cores > rows * of_cores:
+            return False
+        if self.needed <= rows * (of_cores - cores):  # however the others lie, one row has room
+            return True
+        left = [of_cores] * rows
+        for each in sorted([*self.jobs, cores], reverse=True):
+            row = next((row for row, room in enumerate(left) if room >= each), None)
+            if row is None:
+                return False
+            left[row] -= each
+        return True
 
 
 class _NodeRoom:
@@ -214,8 +225,9 @@ class _Room:
         return all(self._holds(node, each, wanted) for each in left)
 
     def _holds(self, node: _NodeRoom, left: _Left, wanted: Alternative) -> bool:
-        has_cores = left.needed + wanted.demand.cores <= self._most * node.cores
-        return has_cores and wanted.demand.memory_mb <= left.memory_mb and not (wanted.exclusive and left.jobs)
+        if wanted.demand.memory_mb > left.memory_mb or (wanted.exclusive and left.jobs):
+            return False
+        return left.has_row(wanted.demand.cores, self._most, node.cores)
 
     def make_room(self, job: Job, victims: Iterable[ActiveJob]) -> list[ActiveJob] | None:
         """Take room for the job where others leave; the jobs to pause for it, and None if that gives it no place.
@@ -281,7 +293,7 @@ class _Room:
 
     def words(self, nodes: Sequence[str]) -> str:
         """Why these nodes: how many jobs share them."""
-        others = max(node.now.jobs for node in self._of(nodes)) - 1
+        others = max(len(node.now.jobs) for node in self._of(nodes)) - 1
         return "its nodes have the lowest load" if not others else f"at most {others} more on one of its nodes"
 
     def why_not(self, job: Job) -> Reason:
@@ -301,7 +313,8 @@ class _Room:
         if left_mb < wanted.demand.memory_mb:
             lacks = wanted.demand.memory_mb - max(0, left_mb)
             return Reason(f"{best.name} lacks {lacks} MiB", WaitKind.RESOURCES, "memory")
-        return Reason(f"its nodes have {self._most} jobs to each core", WaitKind.RESOURCES, "cores")
+        cores = f"{wanted.demand.cores} {'core' if wanted.demand.cores == 1 else 'cores'}"
+        return Reason(f"no node has {cores} for it with {self._most} jobs to a core", WaitKind.RESOURCES, "cores")
 
 
 def _waits_for(victims: Sequence[ActiveJob]) -> Reason:

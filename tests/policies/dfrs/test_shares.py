@@ -68,10 +68,21 @@ def test_no_more_jobs_to_a_core_and_never_more_memory():
     full = [active(number, f"f{number}", cores=4) for number in (1, 2)]
     two = CoreSharing().plan(snapshot(*full, waiting(5, cores=4), waiting(6, cores=4), waiting(7)))
     assert started(two) == {5: ("f1",), 6: ("f2",)}
-    assert two.waiting[7] == "its nodes have 2 jobs to each core"
+    assert two.waiting[7] == "no node has 1 core for it with 2 jobs to a core"
     large = CoreSharing().plan(snapshot(*full, waiting(5, memory_mb=7001)))
     assert (large.actions, large.waiting[5], large.waiting[5].about) == ((), "f1 lacks 1 MiB", "memory")
     assert CoreSharing().plan(snapshot(waiting(5, cores=5))).waiting[5].kind == "too large"
+
+
+def test_a_job_lies_in_one_row_of_cores():
+    """Three, three and two are eight cores of twice four, but no row has two."""
+    three = [active(number, "f1", cores=3) for number in (1, 2)]
+    only_f1 = {"allowed": frozenset({"f1"})}
+    assert started(CoreSharing().plan(snapshot(*three, waiting(5, cores=2, **only_f1), waiting(6, **only_f1)))) == {
+        6: ("f1",)
+    }
+    two = [active(number, "f1", cores=2) for number in (1, 2, 3)]
+    assert started(CoreSharing().plan(snapshot(*two, waiting(5, cores=2, **only_f1)))) == {5: ("f1",)}
 
 
 def test_an_over_aged_job_keeps_its_nodes():
@@ -190,6 +201,15 @@ def snapshots(draw):
     return snapshot(*there, *jobs, names=NAMES, completing=draw(st.sampled_from([(), ("f2",)])))
 
 
+def lie_in_rows(cores, rows):
+    """Whether these jobs find rows with room for each, in any order."""
+    if not cores:
+        return True
+    first, *others = cores
+    less = [[*rows[:at], room - first, *rows[at + 1 :]] for at, room in enumerate(rows) if room >= first]
+    return any(lie_in_rows(others, each) for each in less)
+
+
 @given(snapshots(), st.booleans())
 def test_no_plan_overcommits_a_node_loses_a_job_or_pauses_one_that_may_not_be(of, pauses):
     plan = CoreSharing(pauses=pauses).plan(of)
@@ -201,6 +221,8 @@ def test_no_plan_overcommits_a_node_loses_a_job_or_pauses_one_that_may_not_be(of
         there += [(each.alternative.demand, each.job_id) for each in starts.values() if node.name in each.nodes]
         assert sum(demand.cores for demand, _ in there) <= MOST * CORES
         assert sum(demand.memory_mb for demand, _ in there) <= MEMORY_MB
+        if any(number in starts for _, number in there):
+            assert lie_in_rows([demand.cores for demand, _ in there], [CORES] * MOST)
     assert not any("f2" in each.nodes for each in starts.values()) or not of.completing
     may = {job.id for job in of.active if job.may_restart}
     assert set(paused(plan)) <= (may if pauses else set())

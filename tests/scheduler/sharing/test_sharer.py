@@ -85,7 +85,7 @@ def test_two_jobs_to_a_core_run_at_once_and_the_third_waits():
     case.cycles()
     assert [each.state for each in case.slurm.jobs.values()] == [JobState.RUNNING] * 4 + [JobState.PENDING]
     assert sorted(nodes for _, nodes in case.slurm.started) == [("s1",), ("s1",), ("s2",), ("s2",)]
-    assert case.site.views[-1].plan.waiting[5] == "its nodes have 2 jobs to each core"
+    assert case.site.views[-1].plan.waiting[5] == "no node has 1 core for it with 2 jobs to a core"
     assert case.told(1) == f"shares {case.job(1).allocated[0]} with 1 other: 0.5 of its cores; 0 s of 60 min used"
 
 
