@@ -1,7 +1,7 @@
 """What is remembered of jobs that share cores, also over a restart of the scheduler: progress, pauses, shared hours.
 
 A pause is stored before it is sent, with the work that it loses, so the budget holds after a crash. Progress is stored
-every minute: after a crash the time since then counts with the yield that the job has by then.
+every minute and at a clean stop: after a crash the time since then counts with the yield that the job has by then.
 
 A run that has ended is counted once, by day and account: the core time that Slurm charges for it, all its cores for as
 long as it ran, and what it had of that. A pause is counted there when it is noted.
@@ -201,6 +201,11 @@ class Book:
         self.pauses = tuple(each for each in self.pauses if each != pause)
         self._count_pause(pause, -1)
         self._is_stored = False
+
+    def store_rest(self, now_s: float) -> None:
+        """Store what has changed since the last time, before a clean stop."""
+        if not self._is_stored:
+            self._store(now_s)
 
     def _store(self, now_s: float) -> bool:
         stored = StoredSharing(tuple(self._jobs.values()), self.pauses, tuple(self._times.values()))

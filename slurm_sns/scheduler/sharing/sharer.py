@@ -133,7 +133,8 @@ class Sharer:
         return notes, self._carefully(situation, work) if self._knows_whom else None
 
     def stop(self, observation: Observation, now_s: float) -> None:
-        """Before a clean stop: lift the caps. Limits are the watchdog's from then on (last_limits)."""
+        """Before a clean stop: store the rest, and lift the caps. Limits are the watchdog's then (last_limits)."""
+        self._book.store_rest(now_s)
         self._tell(observation, now_s, is_lifted=True)
 
     def _carefully(self, situation: Situation, work: Callable[[], object]) -> Unreachable | None:

@@ -468,3 +468,15 @@ def test_what_runs_had_of_what_is_charged_is_counted_once_by_day_and_account():
     assert 2 * 4 * 80 <= charged_s <= 2 * 4 * 110
     assert virtual_s == pytest.approx(charged_s / 2, rel=0.02)
     assert not found.jobs
+
+
+def test_a_clean_stop_stores_what_ended_since_the_last_time():
+    case = Shared()
+    case.slurm.min_job_age_s = 300
+    case.submit(4, run_s=10)
+    case.cycles()
+    case.after(15)
+    assert not recall(case.site.history.of_sharing, FORM, case.site.log.append).times
+    case.scheduler.stop()
+    (found,) = recall(case.site.history.of_sharing, FORM, case.site.log.append).times
+    assert found.runs == 1
