@@ -19,6 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from slurm_sns.gpus import GresTexts
 from slurm_sns.scheduler.observation import UNREADABLE
 from slurm_sns.slurm import scontrol_text
 
@@ -185,6 +186,11 @@ def _gres(shown: Fields) -> dict[str, int]:
     return _gres_of_tres(shown["allocated_tres" if shown["base_state"] == _RUNNING else "requested_tres"])
 
 
+def _gres_texts(shown: Fields) -> GresTexts:
+    names = ("tres_per_node", "tres_per_task", "tres_per_job", "tres_per_socket", "cpus_per_tres", "mem_per_tres")
+    return GresTexts(*(shown[name] or "" for name in names), has_flags=bool(shown["has_gres_flags"]))
+
+
 def _waiting_tasks(shown: Fields) -> str | None:
     """The tasks `1-9` of `1-9%2`."""
     tasks = shown["array_tasks"]
@@ -197,6 +203,7 @@ _OF_JOB: Reads = {
     "preferred_features": lambda shown: _words(shown["prefer"]),
     "gres_per_node": lambda shown: _amounts(shown["tres_per_node"]),
     "gres": _gres,
+    "gres_texts": _gres_texts,
     "licenses": lambda shown: _words(shown["license_names"]),
     "dependencies": lambda shown: shown["dependency"] or None,
     "mail_user": lambda shown: _words(shown["mail_addresses"]),
@@ -208,6 +215,7 @@ _OF_NODE: Reads = {
     "partitions": lambda shown: _words(shown["partition_names"]),
     "configured_gres": lambda shown: _amounts(shown["gres"]),
     "allocated_gres": lambda shown: _gres_of_tres(shown["allocated_tres"]),
+    "gres_used": lambda shown: _amounts(shown["gres_used_text"]),
     "active_features": lambda shown: _words(shown["features"]),
 }
 
@@ -270,12 +278,16 @@ def _database_queue() -> SimpleNamespace:
 
 
 def JobSubmitDescription(**fields: Any) -> _Change:  # noqa: N802  pyslurm's name
-    """The changed fields of a job; what is None, and an empty text or list, stays as it is."""
+    """The changed fields of a job; what is None, and an empty text or list, stays as it is.
+
+    `own_gres`, which pyslurm does not have: the text of gres that stays in front of `gres_per_node`.
+    """
     change = _Change(*(_NONE if fields.get(name) is None else int(fields[name]) for name in _NUMBERS))
-    gres = fields.get("gres_per_node")
+    gres, own = fields.get("gres_per_node") or {}, fields.get("own_gres") or ""
+    entries = [f"gres:{name}:{amount}" for name, amount in gres.items()]
     texts = {
         **fields,
-        "gres_per_node": ",".join(f"gres:{name}:{amount}" for name, amount in gres.items()) if gres else None,
+        "gres_per_node": ",".join(filter(None, (own, *entries))) if entries else None,
         **{name: ",".join(fields.get(name) or ()) for name in ("required_nodes", "partitions")},
     }
     for name in _TEXTS:

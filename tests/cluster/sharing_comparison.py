@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from slurm_conf import added_to_slurm_conf, restart
 
-from cluster import Cluster
+from cluster import SHARING_NODES, Cluster
 
 LONG, SHORT, LONG_S, SHORT_S, APART_S = 4, 40, 40, 4, 3.0
 #: A job that has worked for so many seconds of CPU time is ended by its limit.
@@ -49,14 +49,14 @@ def prepared(cluster: Cluster, side: str) -> Iterator[None]:
         if partition:
             cluster.run(f"sed -i '/^PartitionName=shared/{partition}' /etc/slurm/slurm.conf")
         cluster.run("scontrol reconfigure")
-        cluster.start_sharing_nodes()
+        cluster.start_nodes(SHARING_NODES, agents=True)
         try:
             restart(cluster)
             yield
         finally:
             cluster.run("scancel -u alice")
             cluster.wait_for("no jobs", lambda: not cluster.run("squeue -a -h").strip(), 60)
-            cluster.stop_sharing_nodes()
+            cluster.stop_nodes(SHARING_NODES)
     restart(cluster)
 
 

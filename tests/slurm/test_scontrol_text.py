@@ -8,6 +8,8 @@ import scontrol_samples as samples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slurm_sns import gpus
+from slurm_sns.gpus import GpuRequest
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.slurm import scontrol_text, translate
 from slurm_sns.slurm.translate import MOST_MEMORY_MB
@@ -60,12 +62,24 @@ def test_nodes_and_partitions_are_the_same() -> None:
     assert translate.partition(partition) == translate.partition(recorded.partition())
 
 
+def test_the_gpus_of_a_job_are_read() -> None:
+    typed = seen(samples.job(TresPerNode="gres/gpu:a100:2", ReqTRES="cpu=1,mem=1G,node=1,gres/gpu=2"))
+    assert (typed.gpus, typed.own_gres, typed.asks_for) == (
+        GpuRequest(gpus.NODE, (("a100", 2),)),
+        "gres/gpu:a100:2",
+        (),
+    )
+    by_task = {"TresPerTask": "cpu=4,gres/gpu=1", "MemPerTres": "gres/gpu:4096"}
+    assert seen(samples.job(**by_task)).gpus == GpuRequest(gpus.TASK, (("", 1),), memory_mb=4096)
+    assert seen(samples.job()).gpus is None
+
+
 @pytest.mark.parametrize(
     ("fields", "asked"),
     [
-        ({"TresPerNode": "gres/gpu:a100:2"}, "gres"),
-        ({"TresPerNode": "gres:gpu:1"}, "gres"),
-        ({"TresPerTask": "cpu=4,gres/gpu=1"}, "gres"),
+        ({"TresPerNode": "gres/gpu:a100:2,gres/shard:1"}, "gres"),
+        ({"TresPerNode": "gres:gpu:1", "GresEnforceBind": "Yes"}, "gres"),
+        ({"TresPerTask": "cpu=4,gres/shard=1"}, "gres"),
         ({"ReqTRES": "cpu=1,mem=1G,node=1,gres/gpu=1"}, "gres"),
         ({"Switches": "1@00:05:00"}, "switches"),
         ({"Reservation": "maintenance"}, "reservation"),

@@ -62,6 +62,19 @@ def test_a_placement_pins_opens_boosts_and_notes_in_one_order():
     )
 
 
+def test_an_owners_gpus_stay_beside_the_ways_of_a_placement_and_when_these_are_taken_back():
+    job = gated(own_gres="gres/gpu:a:2")
+    order = orders.place(job, Placement(("c1",), ways=3, bandwidth_gbps=12), NOW, has_boost=True)
+    assert (order.gres, order.own_gres) == ((3, 12), "gres/gpu:a:2")
+    bare = orders.place(job, Placement(("c1",)), NOW, has_boost=True)
+    assert (bare.gres, bare.own_gres) == (None, ""), "what Slurm has stays as it is"
+    noted = placed({"ways": 3, "bandwidth_gbps": 12}, own_gres="gres/gpu:a:2", ways=3, bandwidth_gbps=12)
+    for back in (orders.regate(noted, GATE, NOW), orders.free(noted, "clean stop", NOW)):
+        assert (back.gres, back.own_gres) == ((0, 0), "gres/gpu:a:2")
+    changed = replace(noted, own_gres="gres/gpu:a:4", ways=0, bandwidth_gbps=0)  # by its owner, who has replaced all
+    assert orders.regate(changed, GATE, NOW).gres is None
+
+
 def test_without_a_site_factor_there_is_no_boost():
     assert orders.place(gated(), Placement(("c1",)), NOW, has_boost=False).site_factor is None
 
