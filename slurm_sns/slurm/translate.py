@@ -346,8 +346,9 @@ def node(record: Any) -> ObservedNode:
         why = f"its record cannot be read: {_in_short(problem)}"
         return ObservedNode(read.name, frozenset(), NOTHING, NOTHING, unavailable=why, unreadable=why)
     if read.problems.keys() <= {"configured_gres", "allocated_gres", "gres_used"}:
-        no_gres: dict[str, Any] = {"ways": 0, "bandwidth_gbps": 0, "gpus": ()}
-        return replace(seen, capacity=seen.capacity._replace(**no_gres), allocated=seen.allocated._replace(**no_gres))
+        both = seen.capacity, seen.allocated
+        capacity, allocated = (each._replace(ways=0, bandwidth_gbps=0, gpus=()) for each in both)
+        return replace(seen, capacity=capacity, allocated=allocated)
     return replace(seen, unavailable=f"its record cannot be read: {read.unreadable}")
 
 
