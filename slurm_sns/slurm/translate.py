@@ -207,6 +207,9 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool, fo
     tasks = _u32(record.ntasks) or 1
     nodes_min, nodes_max = _u32(record.num_nodes), _u32(record.max_nodes)
     is_estimate = shows_estimates and note is not None and not note.hints.fixed
+    has_open_nodes = nodes_max == ANY_NUMBER_OF_NODES
+    if asked is not None and nodes_max == asked.number(tasks) and not (note is not None and note.hints.fixed):
+        nodes_max = None  # Slurm's own limit: no more nodes than GPUs (seen)
     return ObservedJob(
         **_plain_fields(record, state, admin_comment),
         user_id=record.user_id,
@@ -221,7 +224,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool, fo
         min_cpus_per_node=_u32(record.min_cpus_per_node) or 1,
         nodes_min=nodes_min,
         nodes_max=_chosen_limit(tasks, nodes_min, nodes_max, is_estimate=is_estimate),
-        has_open_nodes=nodes_max == ANY_NUMBER_OF_NODES,
+        has_open_nodes=has_open_nodes,
         memory_per_cpu_mb=_memory(record.memory_per_cpu),
         memory_per_node_mb=_memory(record.memory_per_node),
         walltime_s=_seconds(record.time_limit),

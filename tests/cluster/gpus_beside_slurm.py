@@ -79,7 +79,7 @@ def tried(cluster: Cluster, count: int, seed: int) -> Iterator[Tried]:
         name = draw.choice(NODES)
         asked = options(draw, name)
         done = cluster.try_run(
-            f"sbatch --parsable -o /dev/null -H -p gpu -w {name} {asked} --wrap 'sleep 600'", "alice"
+            f"sbatch --parsable -o /dev/null -H -p gpu --comment sns:off -w {name} {asked} --wrap 'sleep 600'", "alice"
         )
         if done.returncode:
             continue

@@ -132,6 +132,8 @@ def test_the_gpus_that_it_asks_for_in_its_owners_words() -> None:
     )
     assert (whole.gpus, whole.asks_for) == (GpuRequest(gpus.JOB, (("", 4),), 2, 4096), ())
     assert job(tres_per_task="cpu=2,gres/gpu=1").gpus == GpuRequest(gpus.TASK, (("", 1),))
+    assert job(tres_per_task="gres/gpu:a=2", ntasks=2, max_nodes=4).nodes_max is None, "no more nodes than GPUs"
+    assert job(tres_per_job="gres/gpu:4", ntasks=2, max_nodes=3).nodes_max == 3
 
 
 @pytest.mark.parametrize(

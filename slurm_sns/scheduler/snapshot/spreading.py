@@ -17,6 +17,7 @@ from operator import attrgetter
 from sys import maxsize
 
 from slurm_sns.errors import Closed, Infeasible
+from slurm_sns.gpus import JOB, NODE, GpuRequest
 from slurm_sns.model import Alternative, Reason, Resources, WaitKind
 from slurm_sns.policies.base import Choice, JobRequest, MakeAlternatives, NodeType, Request, own_geometry
 from slurm_sns.policies.profile import Program
@@ -147,27 +148,30 @@ class Spreader:
             if not self._spreading.never_in.isdisjoint(job.partitions):
                 return own_geometry(JobRequest(own), ())
             if job.gpus is not None:
-                return self._with_gpus(job, own, program, kinds)
+                return self._with_gpus(job, job.gpus, own, program=program, kinds=kinds)
             asked = None if hints is None or keeps_geometry(job) else request(job, hints, kinds)
             of_job = JobRequest(own, asked, self._spreading.programs.get(program), program)
             return self._spreading.alternatives(of_job, types_of(kinds))
         except Infeasible as never:
             return type(never)(str(never))  # without its traceback, which would keep the whole observation in memory
 
-    def _with_gpus(self, job: ObservedJob, own: Alternative, program: str, kinds: NodeKinds) -> Choice:
+    def _with_gpus(
+        self, job: ObservedJob, of_job: GpuRequest, own: Alternative, *, program: str, kinds: NodeKinds
+    ) -> Choice:
         """The alternatives of a job with GPUs, on nodes that have enough: at scale 1, by its program's profile."""
         gpus, hints = own.demand.gpus, job.hints
         able = tuple(kind for kind in kinds if Resources(0, 0, gpus=gpus).within(kind.capacity))
         asked = None
         if hints is not None and asks_for_spreading(hints) and not is_fixed(job):
-            asked = live_request(job, able, alpha=hints.alpha, max_scale=1, exclusive=own.exclusive)
-        of_job = JobRequest(
-            replace(own, demand=own.demand._replace(gpus=())), asked, self._spreading.programs.get(program), program
-        )
-        found = self._spreading.alternatives(of_job, types_of(able))
+            # What is asked of the whole job is asked of its one node; the policy also looks at what it then drops.
+            of_node = replace(job, gpus=of_job._replace(by=NODE)) if of_job.by == JOB else job
+            asked = live_request(of_node, able, alpha=hints.alpha, max_scale=1, exclusive=own.exclusive)
+        bare = replace(own, demand=own.demand._replace(gpus=()))
+        requested = JobRequest(bare, asked, self._spreading.programs.get(program), program)
+        found = self._spreading.alternatives(requested, types_of(able))
         # The policy counts no GPUs. At scale 1 each alternative has as many nodes, and tasks on them, as the own one.
         whole = tuple(replace(each, demand=each.demand._replace(gpus=gpus)) for each in found.alternatives)
-        kept = tuple(each for each in whole if not (takes_all_memory(job, each) and job.gpus and job.gpus.memory_mb))
+        kept = tuple(each for each in whole if not (of_job.memory_mb and takes_all_memory(job, each)))
         if not kept:
             raise Infeasible("asks for empty nodes and for memory with each GPU: how much it gets is Slurm's choice")
         return found._replace(alternatives=kept)

@@ -85,11 +85,12 @@ def test_more_gpus_than_any_node_has_are_slurms_to_refuse(asked) -> None:
 
 def test_a_profile_gives_a_job_with_gpus_ways_and_spreads_it_never() -> None:
     nodes = (node("c1"), with_gpus("c2", a=4, ways=20), with_gpus("c3", a=4, ways=20))
-    hinted = tasks(1, 16, "program=mg", gpus=GpuRequest(NODE, (("a", 2),)))
-    ways = alternatives(hinted, nodes, "combined", programs={"mg": SCALING})
-    assert {(way.nodes, way.scale) for way in ways} == {(1, 1)}
-    assert all(way.demand.gpus == gpus_of({"a": 2}) for way in ways)
-    assert ways[0].demand.ways > 0
+    for by in (NODE, JOB):
+        hinted = tasks(1, 16, "program=mg", gpus=GpuRequest(by, (("a", 2),)))
+        ways = alternatives(hinted, nodes, "combined", programs={"mg": SCALING})
+        assert {(way.nodes, way.scale) for way in ways} == {(1, 1)}
+        assert all(way.demand.gpus == gpus_of({"a": 2}) for way in ways)
+        assert ways[0].demand.ways > 0
 
 
 def test_what_a_placed_job_will_take_has_its_gpus() -> None:
