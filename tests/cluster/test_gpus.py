@@ -132,6 +132,6 @@ def test_what_slurm_refuses_is_refused_in_slurms_words(gpus: Cluster) -> None:
 
 
 def test_our_count_is_slurms(gpus: Cluster) -> None:
-    seen = list(tried(gpus, 12, seed=7))
+    seen = list(tried(gpus, 8, seed=7))
     assert [each for each in seen if each.fits != each.starts] == []
     assert {each.starts for each in seen} == {True, False}

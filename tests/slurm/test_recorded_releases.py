@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 import scontrol_samples as samples
 
+from slurm_sns import gpus
 from slurm_sns.coverage import sacct
+from slurm_sns.gpus import GpuRequest
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.sim.traces import cluster_nodes
 from slurm_sns.sim.traces.files import TraceFile
@@ -149,7 +151,8 @@ def test_what_is_left_to_slurm(jobs: dict[str, ObservedJob], number: str, asked:
 
 
 def test_the_gpus_of_jobs_are_read_from_each_release(jobs: dict[str, ObservedJob]) -> None:
-    assert (jobs["3"].gpus, jobs["20"].gpus, jobs["20"].asks_for) == (None, None, ())
+    assert jobs["3"].gpus == GpuRequest(gpus.JOB, (("a100", 1),))
+    assert (jobs["20"].gpus, jobs["20"].asks_for) == (GpuRequest(gpus.TASK, (("", 1),), memory_mb=1024), ())
 
 
 def test_arrays_and_what_else_a_job_says(seen: Observation, jobs: dict[str, ObservedJob]) -> None:

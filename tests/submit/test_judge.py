@@ -201,7 +201,13 @@ def test_other_gres_beside_gpus_pass_through(asked, reason):
 
 
 def test_memory_that_goes_with_gpus_is_not_the_default_of_each_cpu():
-    asked = {"tres_per_node": "gres/gpu:1", "mem_per_tres": "gres/gpu:100", "num_tasks": 28, "min_cpus": 28}
+    asked = {
+        "tres_per_node": "gres/gpu:1",
+        "mem_per_tres": "gres/gpu:100",
+        "num_tasks": 28,
+        "min_cpus": 28,
+        "max_nodes": 1,
+    }
     table = {"places_gpus": True, "default_memory_per_cpu_mb": 10_000}
     assert isinstance(verdict(replace(JOB, **asked), **table), Manage)
     assert isinstance(verdict(replace(JOB, **{**asked, "mem_per_tres": ""}), **table), Refuse)
