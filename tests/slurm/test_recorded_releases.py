@@ -152,7 +152,7 @@ def test_what_is_left_to_slurm(jobs: dict[str, ObservedJob], number: str, asked:
 
 def test_the_gpus_of_jobs_are_read_from_each_release(jobs: dict[str, ObservedJob]) -> None:
     assert jobs["3"].gpus == GpuRequest(gpus.JOB, (("a100", 1),))
-    assert (jobs["20"].gpus, jobs["20"].asks_for) == (GpuRequest(gpus.TASK, (("", 1),), memory_mb=1024), ())
+    assert (jobs["20"].gpus, jobs["20"].asks_for) == (GpuRequest(gpus.TASK, (("", 1),), 2, 1024), ())
 
 
 def test_arrays_and_what_else_a_job_says(seen: Observation, jobs: dict[str, ObservedJob]) -> None:

@@ -77,7 +77,7 @@ def reason(job: ObservedJob, settings: Settings) -> str:
     record = job.record
     if job.unreadable:
         return f"its record cannot be read: {job.unreadable}"
-    found = [*_unmanaged(job, settings), *([] if record is not None else _asked(job))]
+    found = [*_unmanaged(job, settings), *([] if record is not None else _asked(job, settings))]
     if found:
         return "; ".join(found)
     if job.state is JobState.PENDING and job.priority == 0:
@@ -101,11 +101,13 @@ def _unmanaged(job: ObservedJob, settings: Settings) -> Iterator[str]:
         yield SHARES_IN_PART
 
 
-def _asked(job: ObservedJob) -> Iterator[str]:
+def _asked(job: ObservedJob, settings: Settings) -> Iterator[str]:
     """What the job's owner asked for. Not for marked jobs: their nodes and gres may come from a placement of ours."""
     if job.comment == "sns:off":
         yield "its comment is sns:off"
     names = dict.fromkeys((*_shown_elsewhere(job), *job.asks_for))
+    if job.gpus is not None and not settings.places_gpus:
+        yield "it asks for GPUs, and sns.yaml names no node that has any"
     if names:
         yield "it " + " and ".join(ASKS.get(name, f"asks for {name}") for name in names)
 
