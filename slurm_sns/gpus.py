@@ -64,11 +64,9 @@ class GpuRequest(NamedTuple):
     cpus: int = 0
     memory_mb: int = 0
 
-    def number(self, tasks: int) -> int | None:
-        """How many GPUs it asks for in all, with so many tasks; None if that goes with its nodes."""
-        if self.by == NODE:
-            return None
-        return sum(count for _, count in self.by_type) * (tasks if self.by == TASK else 1)
+    def in_all(self, tasks: int, nodes: int) -> int:
+        """How many GPUs it asks for with so many tasks on so many nodes."""
+        return sum(count for _, count in self.by_type) * {NODE: nodes, TASK: tasks, JOB: 1}[self.by]
 
     def on_a_node(self, tasks: int, nodes: int) -> Gpus:
         """The GPUs on one of `nodes` nodes on which `tasks` of the job's tasks run.

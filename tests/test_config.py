@@ -304,7 +304,7 @@ WRONG_FILES = {
     ),
     "gpus that are no list of GPUs": (
         SMALLEST.replace("cores", "gpus: 'nvidia:2', cores"),
-        "nodes[0].gpus: 'nvidia:2'; valid: GPUs as in Gres= of slurm.conf, such as gpu:4 or gpu:a100:2,gpu:h100:2",
+        'nodes[0].gpus: "nvidia:2" is not valid; valid: GPUs as in Gres= of slurm.conf, such as gpu:4 or gpu:a100:2',
     ),
     "closids without ways": (
         SMALLEST.replace("cores", "closids: 16, cores"),

@@ -73,6 +73,7 @@ def test_the_gpus_of_a_node_follow_from_its_tasks() -> None:
     by_task = GpuRequest(gpus.TASK, (("a", 1), ("b", 2)))
     assert by_task.on_a_node(tasks=3, nodes=2) == (("gpu", 9), ("gpu:a", 3), ("gpu:b", 6))
     assert GpuRequest(gpus.NODE, (("", 2),)).on_a_node(tasks=3, nodes=2) == (("gpu", 2),)
+    assert [GpuRequest(by, (("a", 1), ("b", 2))).in_all(5, 2) for by in (gpus.NODE, gpus.TASK, gpus.JOB)] == [6, 15, 3]
     assert GpuRequest(gpus.JOB, (("a", 4),)).on_a_node(tasks=3, nodes=1) == (("gpu", 4), ("gpu:a", 4))
     with pytest.raises(Infeasible, match="--gpus"):
         GpuRequest(gpus.JOB, (("a", 4),)).on_a_node(tasks=3, nodes=2)

@@ -208,7 +208,8 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool, fo
     nodes_min, nodes_max = _u32(record.num_nodes), _u32(record.max_nodes)
     is_estimate = shows_estimates and note is not None and not note.hints.fixed
     has_open_nodes = nodes_max == ANY_NUMBER_OF_NODES
-    if asked is not None and nodes_max == asked.number(tasks) and not (note is not None and note.hints.fixed):
+    is_open = asked is not None and asked.by != gpus.NODE and not (note is not None and note.hints.fixed)
+    if is_open and asked is not None and nodes_max == asked.in_all(tasks, 1):
         nodes_max = None  # Slurm's own limit: no more nodes than GPUs (seen)
     return ObservedJob(
         **_plain_fields(record, state, admin_comment),

@@ -7,6 +7,7 @@ from gpus_beside_slurm import tried
 from slurm_conf import added_to_slurm_conf, restart
 
 from cluster import GPU_NODES, Cluster
+from slurm_sns.submit import record as records
 
 #: sed commands that let the mini cluster's slurm_sns manage the partition.
 MANAGED = (
@@ -101,6 +102,28 @@ def test_gpus_are_merged_with_ways_and_restored_as_their_owner_wrote_them(gpus: 
     gpus.wait_for("the placement is taken back", lambda: gpus.job(number).is_gated)
     after = shown(gpus, number)
     assert {name: (value, after[name]) for name, value in before.items() if value != after[name]} == {}
+
+
+def test_a_job_with_gpus_of_each_task_is_restored_too(gpus: Cluster) -> None:
+    (number,) = submit(gpus, "-H -n2 --gpus-per-task=a:1 --mem-per-gpu=1000 --cpus-per-gpu=2")
+    before = shown(gpus, number)
+    gpus.run(f"scontrol release {number}")
+    wait_until_running(gpus, number)
+    gpus.run(f"scontrol requeuehold {number}")
+    gpus.wait_for("the placement is taken back", lambda: gpus.job(number).is_gated)
+    assert shown(gpus, number) == before
+
+
+def test_the_tasks_of_an_array_get_gpus(gpus: Cluster) -> None:
+    (array,) = submit(gpus, "-n16 --mem-per-cpu=1000 --sns-program=mg --gres=gpu:a:1 --array=1-2", script="sleep 1")
+    rows = f"squeue -a -h -r -t all -j {array} -O 'State:|,NodeList:|,admin_comment:|'"
+    gpus.wait_for(
+        "they have ended", lambda: {row.split("|")[0] for row in gpus.run(rows).splitlines()} == {"COMPLETED"}
+    )
+    for row in gpus.run(rows).splitlines():
+        _, nodes, comment, _ = row.split("|")
+        assert nodes == "g1"
+        assert records.read(comment).ways > 0
 
 
 def test_no_placement_has_more_gpus_than_there_are(gpus: Cluster) -> None:

@@ -9,13 +9,13 @@ the geometry when they give a gated job a number of nodes.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, NamedTuple
 
 from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.errors import Infeasible, NeverStarts
-from slurm_sns.gpus import JOB, TASK, total
+from slurm_sns.gpus import JOB, NODE, TASK, total
 from slurm_sns.model import Alternative, Gpus, Resources
 from slurm_sns.policies.base import Request, on_whole_cores
 from slurm_sns.policies.placement.request import compact, holding
@@ -123,6 +123,8 @@ def wants_more_cpus(job: ObservedJob) -> bool:
 def placed_demand(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Resources:
     """The most that a placed job will take on each node to which it is pinned, with the gres that we gave it."""
     count, limits = max(1, len(job.pinned_to)), extremes(nodes)
+    if job.gpus is not None and job.gpus.by == JOB:  # of several nodes only if its owner has changed it since
+        job = replace(job, gpus=job.gpus._replace(by=NODE))
     tasks = _most_tasks_on_a_node(job, count, limits)
     if job.tasks_per_node is not None:
         tasks = min(job.tasks_per_node, job.tasks)
@@ -269,7 +271,7 @@ def _too_large(job: ObservedJob, kinds: NodeKinds) -> Infeasible:
         f"{job.tasks} tasks of {job.cpus_per_task} CPUs fit on no nodes of partition {','.join(job.partitions)}: "
         f"{sum(kind.number for kind in kinds)} nodes, the largest with {largest.cores} cores and "
         f"{largest.memory_mb} MiB"
-    )
+    ) + (", or the GPUs that it asks for are on no node" if job.gpus is not None else "")
     return Infeasible(told) if _could_hold_parts(job, kinds) else NeverStarts(told)
 
 

@@ -96,6 +96,8 @@ def test_a_profile_gives_a_job_with_gpus_ways_and_spreads_it_never() -> None:
 def test_what_a_placed_job_will_take_has_its_gpus() -> None:
     placed = pinned(1, "c2", gpus=TWO)
     assert placed_demand(placed, NODES[1:2]).gpus == gpus_of({"": 2})
+    changed = pinned(1, "c2", "c3", tasks=2, gpus=GpuRequest(JOB, (("a", 4),)))
+    assert placed_demand(changed, NODES[1:]).gpus == gpus_of({"a": 4}), "whatever its owner has made of it since"
 
 
 def test_free_gpus_are_what_running_and_placed_jobs_leave() -> None:
