@@ -543,7 +543,7 @@ def _gpus(record: Any) -> tuple[GpuRequest | None, str, bool]:
     try:
         return gpus.asked(shown._replace(per_node=own)), own, False
     except BadInput:
-        return None, own, True
+        return None, "", True
 
 
 def _has_other(gres: Iterable[str], asked: GpuRequest | None = None) -> bool:
