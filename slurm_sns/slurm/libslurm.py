@@ -33,6 +33,8 @@ Reads = Mapping[str, Callable[[Fields], Any]]
 
 #: What the library writes for Slurm's "none" and "unlimited" of any width.
 _NONE, _UNLIMITED = -(1 << 63), (1 << 63) - 1
+#: What libraries of earlier versions do not show of a job.
+_NEWEST_FIELD = b"has_gres_flags"
 #: slurm.h, enum job_states.
 _PENDING, _RUNNING, _SUSPENDED = 0, 1, 2
 #: What is in parentheses in `gpu:a100:2(IDX:0,2),llc:4`. It takes linear time in any text.
@@ -79,9 +81,12 @@ def _library() -> ctypes.CDLL:
         library = ctypes.CDLL(str(PATH), mode=ctypes.RTLD_GLOBAL)
     except OSError as problem:
         raise ImportError(str(problem)) from None
+    other = ImportError(f"{PATH} was made for another version of slurm_sns; make it again: plugins/libslurm/Makefile")
     if not hasattr(library, "sns_change_size") or library.sns_change_size() != ctypes.sizeof(_Change):
-        raise ImportError(f"{PATH} was made for another version of slurm_sns; make it again: plugins/libslurm/Makefile")
+        raise other
     library.sns_error.restype = library.sns_job_fields.restype = library.sns_node_fields.restype = ctypes.c_char_p
+    if _NEWEST_FIELD not in library.sns_job_fields():
+        raise other
     library.sns_built_for.restype = ctypes.c_uint
     library.sns_free.restype = library.sns_start.restype = None
     return library

@@ -221,9 +221,9 @@ _OTHER_GRES = ("TresPerJob", "TresPerSocket", "TresPerTask", "CpusPerTres", "Mem
 
 def _gres_texts(shown: Fields) -> GresTexts:
     keys = ("TresPerNode", "TresPerTask", "TresPerJob", "TresPerSocket", "CpusPerTres", "MemPerTres")
-    flags = ("GresEnforceBind", "GresDisableBind", "GresOneTaskPerSharing", "GresMultTasksPerSharing")
+    flags = {"GresEnforceBind", "GresOneTaskPerSharing"}  # either with Yes or No (seen: disable-binding is a No)
     texts = (_text(key)(shown) or "" for key in keys)
-    return GresTexts(*texts, has_flags=any(shown.get(flag) == "Yes" for flag in flags))
+    return GresTexts(*texts, has_flags=not flags.isdisjoint(shown))
 
 
 def _any_gres(shown: Fields) -> dict[str, int]:

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterator
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -226,7 +227,14 @@ def test_a_change_sends_what_is_given_and_a_zero_as_text_only_as_a_number(librar
     assert refusal.value.errno == 2077
 
 
-@pytest.mark.parametrize("made", [{}, {"sns_change_size": lambda: 64}])
+EARLIER = {
+    **{f"sns_{name}": SimpleNamespace() for name in ("error", "node_fields", "built_for", "free", "start")},
+    "sns_change_size": lambda: libslurm.ctypes.sizeof(libslurm._Change),
+    "sns_job_fields": MagicMock(return_value=b"n:id t:tres_per_node"),
+}
+
+
+@pytest.mark.parametrize("made", [{}, {"sns_change_size": lambda: 64}, EARLIER], ids=["none", "other", "earlier"])
 def test_a_library_of_another_version_is_not_used(mocker, made) -> None:
     mocker.patch.object(libslurm.ctypes, "CDLL", return_value=SimpleNamespace(**made))
     with pytest.raises(ImportError, match="another version of slurm_sns; make it again"):

@@ -79,6 +79,7 @@ def test_the_gpus_of_a_job_are_read() -> None:
     [
         ({"TresPerNode": "gres/gpu:a100:2,gres/shard:1"}, "gres"),
         ({"TresPerNode": "gres:gpu:1", "GresEnforceBind": "Yes"}, "gres"),
+        ({"TresPerNode": "gres:gpu:1", "GresEnforceBind": "No"}, "gres"),
         ({"TresPerTask": "cpu=4,gres/shard=1"}, "gres"),
         ({"ReqTRES": "cpu=1,mem=1G,node=1,gres/gpu=1"}, "gres"),
         ({"Switches": "1@00:05:00"}, "switches"),
