@@ -89,8 +89,9 @@ def _take_back(order: GateOrder) -> None:
     if order.tasks_per_node is None or order.kind is OrderKind.PLACE:
         _update(name, order)
         return
-    cpus = now.cpus_per_task
-    counts = [f"MinCPUsNode={cpus * max(1, order.tasks_per_node)}", f"NumCPUs={cpus * (order.tasks or now.tasks)}"]
+    cpus, tasks = now.cpus_per_task, order.tasks or now.tasks
+    by_gpu = 0 if now.gpus is None else now.gpus.cpus * now.gpus.in_all(tasks, 1)
+    counts = [f"MinCPUsNode={cpus * max(1, order.tasks_per_node)}", f"NumCPUs={max(cpus * tasks, by_gpu)}"]
     shuts = order.kind is OrderKind.REGATE
     first = GateOrder(
         order.job_id,
@@ -172,7 +173,7 @@ def _as_text(number: int | None) -> str | None:
 
 def _load(job_id: int) -> ObservedJob:
     with answers():
-        record = pyslurm().Job.load(job_id)
+        record = library().Job.load(job_id)
     return translate.job(record)
 
 

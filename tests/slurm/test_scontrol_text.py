@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from slurm_sns import gpus
 from slurm_sns.gpus import GpuRequest
+from slurm_sns.model import gpus_of
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.slurm import scontrol_text, translate
 from slurm_sns.slurm.translate import MOST_MEMORY_MB
@@ -248,6 +249,13 @@ def test_what_a_node_has_given_away() -> None:
     without = "".join(text.partition(" GresUsed=")[::2]).replace("AllocTRES=", "AllocTRES=cpu=4,gres/llc=6")
     (record,) = scontrol_text.nodes(without).records
     assert translate.node(record).allocated.ways == 6
+
+
+def test_the_gpus_of_a_node_and_which_of_them_are_in_use() -> None:
+    used = "gpu:a100:1(IDX:0),gpu:b:0(IDX:N/A),llc:6"
+    (record,) = scontrol_text.nodes(samples.node(Gres="gpu:a100:4(S:0-1),gpu:b:2,llc:20", GresUsed=used)).records
+    shown = translate.node(record)
+    assert (shown.capacity.gpus, shown.allocated.gpus) == (gpus_of({"a100": 4, "b": 2}), gpus_of({"a100": 1}))
 
 
 def test_a_reservation() -> None:
