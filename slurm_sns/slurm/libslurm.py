@@ -193,7 +193,8 @@ def _gres(shown: Fields) -> dict[str, int]:
 
 def _gres_texts(shown: Fields) -> GresTexts:
     names = ("tres_per_node", "tres_per_task", "tres_per_job", "tres_per_socket", "cpus_per_tres", "mem_per_tres")
-    return GresTexts(*(shown[name] or "" for name in names), has_flags=bool(shown["has_gres_flags"]))
+    node, task, job, socket, cpus, memory = (shown[name] or "" for name in names)
+    return GresTexts(node, task, job, socket, cpus, memory, bool(shown["has_gres_flags"]))
 
 
 def _waiting_tasks(shown: Fields) -> str | None:

@@ -221,9 +221,10 @@ _OTHER_GRES = ("TresPerJob", "TresPerSocket", "TresPerTask", "CpusPerTres", "Mem
 
 def _gres_texts(shown: Fields) -> GresTexts:
     keys = ("TresPerNode", "TresPerTask", "TresPerJob", "TresPerSocket", "CpusPerTres", "MemPerTres")
-    flags = {"GresEnforceBind", "GresOneTaskPerSharing"}  # either with Yes or No (seen: disable-binding is a No)
-    texts = (_text(key)(shown) or "" for key in keys)
-    return GresTexts(*texts, has_flags=not flags.isdisjoint(shown))
+    node, task, job, socket, cpus, memory = (_text(key)(shown) or "" for key in keys)
+    # Either with Yes or No (seen: disable-binding is a No).
+    has_flags = not {"GresEnforceBind", "GresOneTaskPerSharing"}.isdisjoint(shown)
+    return GresTexts(node, task, job, socket, cpus, memory, has_flags)
 
 
 def _any_gres(shown: Fields) -> dict[str, int]:

@@ -110,8 +110,8 @@ OWN_RELIEVED_S = 10.0
 
 #: Account, QOS, partitions and user id of a job: jobs with equal ones share their limits.
 Owner = tuple[str, str, tuple[str, ...], int]
-#: Nodes, CPUs, memory (MiB) and time (s) of a job, and its id.
-Size = tuple[tuple[int, int, int, float], int]
+#: Nodes, CPUs, memory (MiB), GPUs and time (s) of a job, and its id.
+Size = tuple[tuple[int, int, int, int, float], int]
 #: Slurm's reason for a limit, and the owner that met it.
 Group = tuple[str, Owner]
 
