@@ -23,6 +23,9 @@ MOST_BYTES = 1024
 #: Entries of one text: no node has GPUs of more types.
 MOST_ENTRIES = 8
 
+#: More than any node has; sums over many jobs stay within 64 bits.
+MOST_GPUS = 1 << 24
+
 #: `gres:` and `gres/` stand before the name in some releases and texts.
 _PREFIX = re.compile(r"\Agres[:/]")
 #: No node has as many GPUs, and sums of products stay small.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.errors import Infeasible, NeverStarts
-from slurm_sns.gpus import JOB, NODE, TASK, total
+from slurm_sns.gpus import JOB, MOST_GPUS, NODE, TASK, total
 from slurm_sns.model import Alternative, Gpus, Resources
 from slurm_sns.policies.base import Request, on_whole_cores
 from slurm_sns.policies.placement.request import compact, holding
@@ -101,7 +101,8 @@ def gpus_on_each(job: ObservedJob, count: int) -> Gpus:
     asked = job.gpus
     if asked is None or (asked.by == JOB and count > 1):
         return ()
-    return asked.on_a_node(ceil(job.tasks / count), count)
+    gpus = asked.on_a_node(ceil(job.tasks / count), count)
+    return tuple((name, min(number, MOST_GPUS)) for name, number in gpus)
 
 
 def per_node_mb(job: ObservedJob, limits: Extremes) -> int | None:

@@ -44,7 +44,7 @@ def test_what_the_record_shows_is_the_reason(fields, why: str) -> None:
 
 def test_gpus_are_the_reason_only_where_they_are_not_placed() -> None:
     shown = plain(gpus=GpuRequest(NODE, (("", 2),)))
-    assert reason(shown, ENFORCE) == "it asks for GPUs, and sns.yaml names no node that has any"
+    assert reason(shown, ENFORCE) == "it asks for gres (--gres, --gpus)"
     assert reason(shown, replace(ENFORCE, places_gpus=True)) == NOT_SHOWN
 
 

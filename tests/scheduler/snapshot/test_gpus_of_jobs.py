@@ -125,3 +125,6 @@ def test_a_running_job_has_its_gpus() -> None:
     running = job(1, state=JobState.RUNNING, allocated=("c2",), gpus=TWO, start_s=int(NOW), occupies=Resources(1, 1000))
     (active,) = situation(Observation((running,), NODES)).snapshot.active
     assert active.demand.gpus == gpus_of({"": 2})
+    huge = replace(running, tasks=2**32 - 1, gpus=GpuRequest(TASK, (("", 999_999_999),)))
+    (active,) = situation(Observation((huge,), NODES)).snapshot.active
+    assert active.demand.gpus == (("gpu", 1 << 24),)
