@@ -255,7 +255,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool, fo
         constraint=constraint,
         excluded=node_names(record.excluded_nodes),
         is_alone=record.resource_sharing == "NO",
-        is_countable=not (gres or asks_for or constraint),
+        is_countable=not (gres or asked or asks_for or constraint),
         occupies=_occupies(record) if state.occupies_nodes or required else NOTHING,
         mail_to=_mail_to(record) if is_ours and state is JobState.PENDING else "",
     )
