@@ -90,8 +90,10 @@ def _take_back(order: GateOrder) -> None:
         _update(name, order)
         return
     cpus, tasks = now.cpus_per_task, order.tasks or now.tasks
-    by_gpu = 0 if now.gpus is None else now.gpus.cpus * now.gpus.in_all(tasks, 1)
-    counts = [f"MinCPUsNode={cpus * max(1, order.tasks_per_node)}", f"NumCPUs={max(cpus * tasks, by_gpu)}"]
+    counts = [
+        f"MinCPUsNode={cpus * max(1, order.tasks_per_node)}",
+        f"NumCPUs={max(cpus * tasks, order.cpus_of_gpus)}",
+    ]
     shuts = order.kind is OrderKind.REGATE
     first = GateOrder(
         order.job_id,
@@ -173,7 +175,7 @@ def _as_text(number: int | None) -> str | None:
 
 def _load(job_id: int) -> ObservedJob:
     with answers():
-        record = library().Job.load(job_id)
+        record = pyslurm().Job.load(job_id)
     return translate.job(record)
 
 

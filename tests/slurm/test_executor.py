@@ -8,7 +8,6 @@ import pytest
 import recorded
 
 from slurm_sns.errors import Refused, SnsError, Unreachable
-from slurm_sns.gpus import GresTexts
 from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind, RequeueOrder, SignalOrder
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.slurm.api import is_unreachable, run
@@ -124,9 +123,8 @@ def test_an_owners_gpus_stay_beside_what_is_given(sent, pyslurm, mocker) -> None
 
 
 def test_cpus_that_go_with_gpus_come_back(sent, pyslurm) -> None:
-    texts = GresTexts(per_task="gres/gpu=1", cpus="gres/gpu:3")
-    pyslurm.Job.load.return_value = recorded.job(id=7, cpus_per_task=None, gres_texts=texts)
-    execute(GateOrder(7, OrderKind.REGATE, "sns:2 g=9", 9, nodes=(), tasks_per_node=0, tasks=4))
+    pyslurm.Job.load.return_value = recorded.job(id=7, cpus_per_task=None)
+    execute(GateOrder(7, OrderKind.REGATE, "sns:2 g=9", 9, nodes=(), tasks_per_node=0, tasks=4, cpus_of_gpus=12))
     assert "NumCPUs=12" in updates(sent)[0]
 
 

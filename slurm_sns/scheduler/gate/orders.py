@@ -65,6 +65,7 @@ class GateOrder:
         tasks_per_node: 0 clears it.
         tasks: all tasks of the job, sent with the tasks per node: Slurm before 26.05 would make them nodes times tasks
             per node (seen on 24.11).
+        cpus_of_gpus: with the owner's tasks per node: the CPUs that the job asks for by its GPUs, in all.
         gres: ways and bandwidth (GB/s) on each node; two zeros clear them.
         own_gres: what the job's owner asks for in the same field of Slurm's, which is sent beside them: GPUs.
         memory: the memory request, by CPU or by node.
@@ -81,6 +82,7 @@ class GateOrder:
     nodes: tuple[str, ...] | None = None
     tasks_per_node: int | None = None
     tasks: int | None = None
+    cpus_of_gpus: int = 0
     gres: tuple[int, int] | None = None
     own_gres: str = ""
     memory: MemoryRequest | None = None
@@ -317,6 +319,7 @@ def _taken_back(job: ObservedJob, record: Record, kind: OrderKind, left: Record,
         nodes=() if has_nodes_of(job, record) else None,
         tasks_per_node=own_tasks,
         tasks=None if own_tasks is None else job.tasks,
+        cpus_of_gpus=0 if own_tasks is None or job.gpus is None else job.gpus.cpus * job.gpus.in_all(job.tasks, 1),
         **_gres(job, record.ways, record.bandwidth_gbps, is_given=False) if is_our_gres else {},
         memory=_own_memory(job, record),
         site_factor=0 if record.is_placed else None,
