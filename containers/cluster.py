@@ -8,7 +8,7 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -23,6 +23,8 @@ from slurm_sns.submit.record import Record
 PYTHON = "/opt/sns/bin/python"
 #: The nodes of partition shared in etc/slurm.conf.
 SHARING_NODES = ("f1", "f2")
+#: Those of partition gpu.
+GPU_NODES = ("g1", "g2", "g3")
 _ASK = """
 import json, pathlib, sys
 from slurm_sns.sockets.unix_socket import ask
@@ -126,29 +128,31 @@ class Cluster:
             raise CommandFailed(f"{' '.join(words)}: exit {done.returncode}: {done.stderr}{done.stdout}")
         return done.stdout
 
-    def start_sharing_nodes(self) -> None:
-        """Start the nodes of partition shared, whose jobs share cores, with an agent each; wait until they are idle.
+    def start_nodes(self, names: Sequence[str], *, agents: bool = False) -> None:
+        """Start these nodes, which are no part of the cluster at its start, and wait until they are idle.
 
-        They are no part of the cluster at its start: few tests need them.
+        Few tests need them: those of partition shared, whose jobs share cores, and those of partition gpu. `agents`:
+        with an agent each.
         """
         image = self.engine("inspect", "-f", "{{.Image}}", f"{self.project}-ctl").strip()
         rights = ["--cap-add=SYS_PTRACE", "--cap-add=SYS_ADMIN", "--security-opt=apparmor=unconfined"]
         volumes = [f"--volume={self.project}_secrets:/run/cluster", f"--volume={self.project}_home:/home"]
-        for name in SHARING_NODES:
+        for name in names:
             where = [f"--name={self.project}-{name}", f"--hostname={name}", f"--network-alias={name}"]
             where.append(f"--network={self.project}_default")
-            self.engine("run", "--detach", "--init", *rights, *volumes, *where, "--env=SNS_AGENT=1", image, "node")
-        names = ",".join(SHARING_NODES)  # they are Slurm's once their slurmds have called slurmctld
-        idle = f"sinfo -h -N -n {names} -o %T"
-        self.wait_for("the nodes that share are idle", lambda: self.run(idle).split() == ["idle"] * len(SHARING_NODES))
+            self.engine(
+                "run", "--detach", "--init", *rights, *volumes, *where, f"--env=SNS_AGENT={int(agents)}", image, "node"
+            )
+        idle = f"sinfo -h -N -n {','.join(names)} -o %T"  # they are Slurm's once their slurmds have called slurmctld
+        self.wait_for("the nodes are idle", lambda: self.run(idle).split() == ["idle"] * len(names))
 
-    def stop_sharing_nodes(self) -> None:
+    def stop_nodes(self, names: Sequence[str]) -> None:
         """Remove these nodes; Slurm forgets them."""
-        self.run(f"scontrol update NodeName={','.join(SHARING_NODES)} State=FUTURE")
-        for name in SHARING_NODES:
+        self.run(f"scontrol update NodeName={','.join(names)} State=FUTURE")
+        for name in names:
             if name in self._shells:
                 self._shells.pop(name).close()
-        self.engine("rm", "--force", "--volumes", *(f"{self.project}-{name}" for name in SHARING_NODES))
+        self.engine("rm", "--force", "--volumes", *(f"{self.project}-{name}" for name in names))
 
     def write(self, path: str, text: str, user: str = "root") -> None:
         """Write a file on the controller."""

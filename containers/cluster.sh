@@ -281,13 +281,13 @@ thaw_jobs() {
     done
 }
 
-# The nodes that some tests start (Cluster.start_sharing_nodes in cluster.py).
-remove_sharing_nodes() { "${DOCKER[@]}" rm -f -v "$SNS_PROJECT"-f{1,2} > /dev/null 2>&1 || true; }
+# The nodes that some tests start (Cluster.start_nodes in cluster.py).
+remove_later_nodes() { "${DOCKER[@]}" rm -f -v "$SNS_PROJECT"-{f1,f2,g1,g2,g3} > /dev/null 2>&1 || true; }
 
 remove_cluster() {
     thaw_jobs
     remove_prometheus
-    remove_sharing_nodes
+    remove_later_nodes
     compose down --volumes --remove-orphans --timeout 1 > /dev/null 2>&1 \
         || compose down --volumes --remove-orphans --timeout 1
 }

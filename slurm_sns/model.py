@@ -19,11 +19,36 @@ Seconds = int | float | Fraction
 Share = int | float | Fraction
 
 
+#: Numbers of GPUs by Slurm's names, sorted, without zeros: `gpu` counts all GPUs, `gpu:a100` those of the type a100.
+Gpus = tuple[tuple[str, int], ...]
+GPU = "gpu"
+
+
+def gpus_of(by_type: Mapping[str, int]) -> Gpus:
+    """These numbers of GPUs by type, and all of them; the type of those that have none, or of any type, is empty."""
+    counts = {f"{GPU}:{kind}": count for kind, count in by_type.items() if kind}
+    return _sorted_gpus({GPU: sum(by_type.values()), **counts})
+
+
+def _sorted_gpus(counts: Mapping[str, int]) -> Gpus:
+    return tuple(sorted((name, count) for name, count in counts.items() if count))
+
+
+def _sum_of_gpus(gpus: Gpus, others: Gpus, sign: int) -> Gpus:
+    if not others:
+        return gpus
+    counts = dict(gpus)
+    for name, count in others:
+        counts[name] = counts.get(name, 0) + sign * count
+    return _sorted_gpus(counts)
+
+
 class Resources(NamedTuple):
-    """Amounts of the five resources of one node: a capacity, what is free, or a job's demand on each of its nodes.
+    """Amounts of the resources of one node: a capacity, what is free, or a job's demand on each of its nodes.
 
     What is free may be negative: a cycle may withhold more capacity for a job than is left. `closids` are 0 everywhere
-    in a cluster where nobody counts them; otherwise a job that demands ways demands one.
+    in a cluster where nobody counts them; otherwise a job that demands ways demands one. A demand of GPUs of one type
+    (`gpus_of`) is a demand of so many GPUs, too.
     """
 
     cores: int
@@ -31,6 +56,7 @@ class Resources(NamedTuple):
     ways: int = 0
     bandwidth_gbps: int = 0
     closids: int = 0
+    gpus: Gpus = ()
 
     def within(self, limit: "Resources") -> bool:
         """Whether every amount is at most that of `limit`."""
@@ -40,6 +66,7 @@ class Resources(NamedTuple):
             and self.ways <= limit.ways
             and self.bandwidth_gbps <= limit.bandwidth_gbps
             and self.closids <= limit.closids
+            and (self.gpus == limit.gpus or all(count <= 0 for _, count in _sum_of_gpus(self.gpus, limit.gpus, -1)))
         )
 
     def plus(self, other: "Resources") -> "Resources":
@@ -50,6 +77,7 @@ class Resources(NamedTuple):
             self.ways + other.ways,
             self.bandwidth_gbps + other.bandwidth_gbps,
             self.closids + other.closids,
+            _sum_of_gpus(self.gpus, other.gpus, 1),
         )
 
     def minus(self, other: "Resources") -> "Resources":
@@ -60,6 +88,32 @@ class Resources(NamedTuple):
             self.ways - other.ways,
             self.bandwidth_gbps - other.bandwidth_gbps,
             self.closids - other.closids,
+            _sum_of_gpus(self.gpus, other.gpus, -1),
+        )
+
+    def times(self, count: int) -> "Resources":
+        """So many times these amounts."""
+        gpus = _sorted_gpus({name: each * count for name, each in self.gpus})
+        return Resources(
+            self.cores * count,
+            self.memory_mb * count,
+            self.ways * count,
+            self.bandwidth_gbps * count,
+            self.closids * count,
+            gpus,
+        )
+
+    def up_to(self, limit: "Resources") -> "Resources":
+        """Of each resource the smaller amount, here or in `limit`."""
+        mine, theirs = dict(self.gpus), dict(limit.gpus)
+        gpus = {name: min(mine.get(name, 0), theirs.get(name, 0)) for name in mine.keys() | theirs.keys()}
+        return Resources(
+            min(self.cores, limit.cores),
+            min(self.memory_mb, limit.memory_mb),
+            min(self.ways, limit.ways),
+            min(self.bandwidth_gbps, limit.bandwidth_gbps),
+            min(self.closids, limit.closids),
+            _sorted_gpus(gpus),
         )
 
 

@@ -302,6 +302,10 @@ WRONG_FILES = {
         SMALLEST.replace("cores", "llc_ways: 11, closids: 2, cores"),
         "nodes[0].closids: 2 leaves none for jobs: the root group and the group of the jobs without ways have 2;",
     ),
+    "gpus that are no list of GPUs": (
+        SMALLEST.replace("cores", "gpus: 'nvidia:2', cores"),
+        'nodes[0].gpus: "nvidia:2" is not valid; valid: GPUs as in Gres= of slurm.conf, such as gpu:4 or gpu:a100:2',
+    ),
     "closids without ways": (
         SMALLEST.replace("cores", "closids: 16, cores"),
         "nodes[0].closids: 16 without llc_ways: only jobs with cache ways are counted; valid: 0, or also llc_ways",

@@ -20,6 +20,8 @@ local NO_ARGUMENT = "(null)" -- the value that Slurm 26.05 writes there for an o
 local ENOENT, ENOTDIR = 2, 20
 local SPREAD_JOB = 256 -- the bit of job_desc.bitflags that --spread-job sets (slurm.h)
 local USE_MIN_NODES = 512 -- the bit that --use-min-nodes sets
+-- The bits that --gres-flags sets: enforce-binding, disable-binding, one-task-per-sharing, multiple-tasks-per-sharing.
+local GRES_FLAGS = { 16, 524288, 274877906944, 549755813888 }
 local ANY_NUMBER_OF_NODES = 500000 -- slurmctld counts no further; the same number as in slurm_sns/slurm/translate.py
 
 -- Of texts that users can make long, only so much is read: these limits keep a submission below a millisecond. Slurm's
@@ -121,6 +123,16 @@ end
 
 function READ.spread(job_desc)
   return has(job_desc.bitflags or 0, SPREAD_JOB)
+end
+
+function READ.has_gres_flags(job_desc)
+  local flags = job_desc.bitflags or 0
+  for _, bit in ipairs(GRES_FLAGS) do
+    if has(flags, bit) then
+      return true
+    end
+  end
+  return false
 end
 
 -- Slurm searches the environment for the variable without copying it. Only batch jobs have an environment here.

@@ -56,6 +56,73 @@ local function other_tres_per_task(job)
   return false
 end
 
+-- GPUs: the rules of slurm_sns/gpus.py.
+
+local MOST_ENTRIES = 8
+
+-- The type ("" for any) of an entry such as gres/gpu:a100:2, or nil if it is none that we place.
+local function gpu_type(entry)
+  local bare = entry:match("^gres[:/](.*)$") or entry
+  local count = bare:match("^gpu[:=]([1-9][0-9]*)$")
+  if bare == "gpu" or (count and #count <= 9) then
+    return ""
+  end
+  local kind = bare:match("^gpu:([A-Za-z][A-Za-z0-9_.-]*)$")
+  if not kind then
+    kind, count = bare:match("^gpu:([A-Za-z0-9_.-]+)[:=]([1-9][0-9]*)$")
+    kind = kind and #count <= 9 and kind:find("[A-Za-z]") and kind
+  end
+  return kind and #kind <= 64 and kind or nil
+end
+
+-- Whether all entries of the text are GPUs that we place, of any type only or of different types.
+local function are_gpus(text, of_any_type_only)
+  if #text > MOST_TRES_BYTES then
+    return false
+  end
+  local seen, count = {}, 0
+  for entry in text:gmatch("[^,]+") do
+    local kind = gpu_type(entry)
+    if not kind or seen[kind] or count >= MOST_ENTRIES or seen[""] or (count > 0 and kind == "") then
+      return false
+    end
+    seen[kind], count = true, count + 1
+  end
+  return count > 0 and (not of_any_type_only or seen[""] == true)
+end
+
+-- What is asked by task besides --cpus-per-task, or nil if the text is too long.
+local function gres_per_task(job)
+  if #job.tres_per_task > MOST_TRES_BYTES then
+    return nil
+  end
+  local entries = {}
+  for entry in job.tres_per_task:gmatch("[^,]+") do
+    if not begins(entry, "cpu:") and not begins(entry, "cpu=") then
+      entries[#entries + 1] = entry
+    end
+  end
+  return table.concat(entries, ",")
+end
+
+local function asks_for_gpus_alone(job)
+  local per_task = gres_per_task(job)
+  if not per_task or job.has_gres_flags or job.tres_per_socket ~= "" then
+    return false
+  end
+  local told
+  for _, text in ipairs({ job.tres_per_node, per_task, job.tres_per_job }) do
+    if text ~= "" then
+      if told then
+        return false
+      end
+      told = text
+    end
+  end
+  return told ~= nil and are_gpus(told) and (job.cpus_per_tres == "" or are_gpus(job.cpus_per_tres, true))
+    and (job.mem_per_tres == "" or are_gpus(job.mem_per_tres, true))
+end
+
 local function positive(number)
   return number and number > 0 and number or nil
 end
@@ -104,9 +171,11 @@ local UNPLACED = {
   { "deadline", function(job) return job.has_deadline end },
 }
 
-local function unplaced(job)
+local OF_GRES = { gres = true, ["gres per task"] = true } -- no reasons for a job of GPUs alone, where these are placed
+
+local function unplaced(job, places_gpus)
   for _, rule in ipairs(UNPLACED) do
-    if rule[2](job) then
+    if rule[2](job) and not (places_gpus and OF_GRES[rule[1]] and asks_for_gpus_alone(job)) then
       return rule[1]
     end
   end
@@ -125,7 +194,8 @@ local function geometry(job, default_memory_per_cpu_mb)
   local per_node = positive(job.ntasks_per_node)
   local tasks = positive(job.num_tasks) or least_nodes * (per_node or 1)
   local task_cpus = positive(job.cpus_per_task) or 1
-  local per_cpu_mb = job.min_mem_per_cpu or (job.min_mem_per_node and 0) or default_memory_per_cpu_mb
+  local says_other = job.min_mem_per_node or job.mem_per_tres ~= ""
+  local per_cpu_mb = job.min_mem_per_cpu or (says_other and 0) or default_memory_per_cpu_mb
   return {
     tasks = tasks,
     task_cpus = task_cpus,
@@ -207,7 +277,7 @@ end
 
 -- Whether the job gets the whole memory of its nodes, and the nodes of its partitions differ in memory.
 local function leaves_memory_open(job, tbl, names)
-  if (job.min_mem_per_node or job.min_mem_per_cpu or tbl.default_memory_per_cpu_mb) > 0 then
+  if job.mem_per_tres ~= "" or (job.min_mem_per_node or job.min_mem_per_cpu or tbl.default_memory_per_cpu_mb) > 0 then
     return false
   end
   local memory_mb
@@ -322,7 +392,7 @@ function M.judge(job, tbl, now_s, heartbeat_s, killed)
   elseif #job.comment > MOST_COMMENT_BYTES then
     return { pass = "long comment" }
   end
-  local reason = told.off and "off" or unplaced(job)
+  local reason = told.off and "off" or unplaced(job, tbl.places_gpus)
     or (shares_in_part(names, tbl) and "partitions that share cores and others")
     or (leaves_memory_open(job, tbl, names) and "whole memory of unlike nodes")
   if reason then

@@ -37,6 +37,13 @@ extern void slurm_xfree_ptr(void *);
 extern char *slurm_strerror(int);
 extern void slurm_free_stats_response_msg(stats_info_response_msg_t *);
 
+/* --gres-flags: how gres and cores belong together. Some came with later releases. */
+#ifndef GRES_ONE_TASK_PER_SHARING
+#define GRES_ONE_TASK_PER_SHARING 0
+#define GRES_MULT_TASKS_PER_SHARING 0
+#endif
+#define GRES_FLAGS (GRES_ENFORCE_BIND | GRES_DISABLE_BIND | GRES_ONE_TASK_PER_SHARING | GRES_MULT_TASKS_PER_SHARING)
+
 #define NONE INT64_MIN
 #define UNLIMITED INT64_MAX
 
@@ -114,6 +121,7 @@ static int64_t memory_mb(uint64_t value, bool is_per_cpu)
 	N(required_switches, ABOVE_0(j->req_switch)) N(sockets_per_node, ABOVE_0(j->sockets_per_node)) \
 	N(cores_per_socket, ABOVE_0(j->cores_per_socket)) N(threads_per_core, ABOVE_0(j->threads_per_core)) \
 	N(temporary_disk_per_node, ABOVE_0(j->pn_min_tmp_disk)) N(mails_failure, (j->mail_type & MAIL_JOB_FAIL) != 0) \
+	N(has_gres_flags, (j->bitflags & GRES_FLAGS) != 0) \
 	T(state, slurm_job_state_string(j->job_state)) \
 	T(state_reason, j->state_desc ? j->state_desc : slurm_job_state_reason_string(j->state_reason)) \
 	T(resource_sharing, slurm_job_share_string(j->shared)) \
@@ -121,7 +129,9 @@ static int64_t memory_mb(uint64_t value, bool is_per_cpu)
 	T(admin_comment, j->admin_comment) T(comment, j->comment) T(extra, j->extra) \
 	T(required_nodes, j->req_nodes) T(excluded_nodes, j->exc_nodes) T(allocated_nodes, j->nodes) \
 	T(scheduled_nodes, j->sched_nodes) T(features, j->features) T(prefer, j->prefer) \
-	T(tres_per_node, j->tres_per_node) T(requested_tres, j->tres_req_str) T(allocated_tres, j->tres_alloc_str) \
+	T(tres_per_node, j->tres_per_node) T(tres_per_task, j->tres_per_task) T(tres_per_job, j->tres_per_job) \
+	T(tres_per_socket, j->tres_per_socket) T(cpus_per_tres, j->cpus_per_tres) T(mem_per_tres, j->mem_per_tres) \
+	T(requested_tres, j->tres_req_str) T(allocated_tres, j->tres_alloc_str) \
 	T(reservation, j->resv_name) T(dependency, j->dependency) T(federation_origin, j->fed_origin_str) \
 	T(license_names, j->licenses) T(burst_buffer, j->burst_buffer) T(array_tasks, j->array_task_str) \
 	T(mail_addresses, j->mail_user)
@@ -132,7 +142,7 @@ static int64_t memory_mb(uint64_t value, bool is_per_cpu)
 	N(memory_reserved_for_system, NUMBER(n->mem_spec_limit)) N(threads_per_core, NUMBER(n->threads)) \
 	N(weight, ABOVE_0(n->weight)) N(sockets, NUMBER(n->sockets)) \
 	T(name, n->name) T(state, state) T(reason, n->reason) T(partition_names, n->partitions) T(gres, n->gres) \
-	T(allocated_tres, allocated_tres) T(features, n->features_act)
+	T(gres_used_text, n->gres_used) T(allocated_tres, allocated_tres) T(features, n->features_act)
 
 #define NUMBER_NAME(name, value) "n:" #name " "
 #define TEXT_NAME(name, value) "t:" #name " "

@@ -76,6 +76,11 @@ class Config(SnsYaml):
             most_extension=told.most_extension,
         )
 
+    @property
+    def places_gpus(self) -> bool:
+        """Whether jobs that ask for GPUs are placed: some node is said to have any."""
+        return any(nodes.gpus for nodes in self.nodes)
+
     def filter_table(self, generated_from: str = "sns.yaml") -> FilterTable:
         """The table by which the submit filter decides."""
         return FilterTable(
@@ -88,6 +93,7 @@ class Config(SnsYaml):
             heartbeat_timeout_s=self.scheduler.heartbeat_timeout_s,
             kill_switch_path=str(self.paths.kill_switch),
             sharing=self.sharing.partitions,
+            places_gpus=self.places_gpus,
             tells_users=self.submit.tells_users,
             generated_from=generated_from,
         )

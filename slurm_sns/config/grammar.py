@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from slurm_sns import gpus
 from slurm_sns.errors import SnsError
 from slurm_sns.node_lists import unfolded
 from slurm_sns.policies.placement.heuristic_names import heuristics
@@ -115,6 +116,21 @@ def _node_list(text: str) -> str:
 
 
 NodeList = Annotated[str, AfterValidator(_node_list), _words(_NODES)]
+
+
+_GPUS = "GPUs as in Gres= of slurm.conf, such as gpu:4 or gpu:a100:2,gpu:h100:2"
+
+
+def _gpu_list(text: str) -> str:
+    """Check the GPUs of a node."""
+    try:
+        gpus.listed(text)
+    except SnsError:
+        raise _invalid(_GPUS) from None
+    return text
+
+
+GpuList = Annotated[str, AfterValidator(_gpu_list), _words(_GPUS)]
 
 
 def _one_of(names: Iterable[str]) -> AfterValidator:

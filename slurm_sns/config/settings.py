@@ -94,6 +94,7 @@ class NodeEntry(Section):
     llc_ways: Annotated[int, Field(ge=0, le=64)] = 0
     bandwidth_gbps: Annotated[int, Field(ge=0, le=100_000)] = 0
     closids: Annotated[int, Field(ge=0, le=4096)] = 0
+    gpus: grammar.GpuList = ""
 
     @property
     def node_names(self) -> tuple[str, ...]:

@@ -37,17 +37,20 @@ _TEXTS = {
     "distribution": "distribution",
     "reservation": "reservation",
     "gres": "tres_per_node",
-    "gpus-per-node": "tres_per_node",
-    "gpus": "tres_per_job",
-    "gpus-per-socket": "tres_per_socket",
-    "gpus-per-task": "tres_per_task",
     "tres-per-task": "tres_per_task",
-    "cpus-per-gpu": "cpus_per_tres",
-    "mem-per-gpu": "mem_per_tres",
     "licenses": "licenses",
     "network": "network",
     "bb": "burst_buffer",
     "bbf": "burst_buffer",
+}
+#: Options whose value are numbers of GPUs, with types or without, or what goes with each GPU.
+_GPUS = {
+    "gpus-per-node": "tres_per_node",
+    "gpus": "tres_per_job",
+    "gpus-per-socket": "tres_per_socket",
+    "gpus-per-task": "tres_per_task",
+    "cpus-per-gpu": "cpus_per_tres",
+    "mem-per-gpu": "mem_per_tres",
 }
 #: Options whose value is a number.
 _NUMBERS = {
@@ -79,6 +82,7 @@ _SETTING: dict[str, dict[str, Any]] = {
     "priority": {"priority": 1},
     "extra-node-info": {"sockets_per_node": 1},
     "exclusive": {"shared": 0},
+    "gres-flags": {"has_gres_flags": True},
 }
 #: What --exclusive=... says, as Slurm numbers it.
 _EXCLUSIVE = {"user": 2, "mcs": 3, "topo": 4}
@@ -118,6 +122,7 @@ _ALIASES = {"tasks-per-node": "ntasks-per-node"}
 PLACING = frozenset(
     {
         *_TEXTS,
+        *_GPUS,
         *_NUMBERS,
         *_MEMORIES,
         *_SETTING,
@@ -133,7 +138,7 @@ PLACING = frozenset(
     | {f"{_HINT}{key}" for key in (*hints.KEYS, f"{hints.RESTARTABLE}-of")}
 )
 _SHORTS = "".join(f"{letter}:" for letter in _SHORT) + "".join(_SHORT_FLAGS)
-_VALUED = {*_TEXTS, *_NUMBERS, *_MEMORIES, *_ALIASES, *_SHORT.values(), *_OTHER_NAMES.split()}
+_VALUED = {*_TEXTS, *_GPUS, *_NUMBERS, *_MEMORIES, *_ALIASES, *_SHORT.values(), *_OTHER_NAMES.split()}
 #: The long names that sbatch knows; those that need a value end in `=`.
 _REAL_LONGS = [
     *_LONG_FLAG_NAMES.split(),
@@ -242,6 +247,8 @@ def _fields(name: str, value: str) -> dict[str, Any]:
     """What the option sets."""
     if name in _TEXTS:
         return {_TEXTS[name]: value}
+    if name in _GPUS:
+        return {_GPUS[name]: _gpus(name, value)}
     if name in _NUMBERS:
         return {_NUMBERS[name]: _number(name, value)}
     if name in _MEMORIES:
@@ -251,6 +258,12 @@ def _fields(name: str, value: str) -> dict[str, Any]:
     if name == "hint":
         return _hinted(value)
     return _nodes(value) if name == "nodes" else _SETTING.get(name, {})
+
+
+def _gpus(name: str, text: str) -> str:
+    """Numbers of GPUs as sbatch writes them: `a100:2,b:1` becomes `gres/gpu:a100:2,gres/gpu:b:1`."""
+    told = str(memory_mb(text)) if name == "mem-per-gpu" else text
+    return ",".join(f"gres/gpu:{entry}" for entry in told.split(",") if entry)
 
 
 def _hinted(text: str) -> dict[str, int]:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from slurm_sns import task_ids
+from slurm_sns.gpus import GpuRequest
 from slurm_sns.model import NOTHING, Resources
 from slurm_sns.submit import record as records
 from slurm_sns.submit.hints import Hints
@@ -105,6 +106,8 @@ class ObservedJob:
         ran_s: how long it has run, without the times in which it was suspended.
         may_restart: Slurm's Requeue flag.
         ways, bandwidth_gbps: the cache ways and the bandwidth that it asks for on each node, as gres.
+        gpus: the GPUs that it asks for; None if it asks for none, or in a way that we do not place.
+        own_gres: what its owner asks for in Slurm's field of ways and bandwidth (TresPerNode), in the owner's words.
         has_other_gres: whether it asks for any other gres, or for gres that cannot be read.
         waits_for_others: Slurm shows a dependency that is not fulfilled.
         array_id: the job id of its array; None for any other job.
@@ -164,6 +167,8 @@ class ObservedJob:
     may_restart: bool = False
     ways: int = 0
     bandwidth_gbps: int = 0
+    gpus: GpuRequest | None = None
+    own_gres: str = ""
     has_other_gres: bool = False
     waits_for_others: bool = False
     is_completing: bool = False

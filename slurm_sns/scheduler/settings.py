@@ -21,7 +21,7 @@ class Settings:
     `pools` are the groups of managed partitions that are alike for users: a job that has waited for `queued_check_s` in
     some of a group may start in all of it (0: never). `restarts`: suspended jobs are restarted elsewhere.
     `never_across` are the switches that no job on several nodes is laid across. `sharing` are the rules of the
-    partitions whose jobs share cores; None: there is none.
+    partitions whose jobs share cores; None: there is none. `places_gpus`: jobs that ask for GPUs are placed.
     """
 
     mode: str
@@ -45,6 +45,7 @@ class Settings:
     queued_check_s: float
     restarts: bool
     sharing: SharingRules | None = None
+    places_gpus: bool = False
 
     @property
     def sharing_partitions(self) -> frozenset[str]:

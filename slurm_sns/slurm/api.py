@@ -81,12 +81,33 @@ def pyslurm() -> ModuleType:
     return module
 
 
+def library() -> ModuleType:
+    """Our own library where it is installed beside pyslurm, otherwise what `pyslurm` gives.
+
+    It shows more than pyslurm: all texts by which jobs ask for GPUs, and which GPUs of a node are in use.
+
+    Raises:
+        SnsError, BadInput: as `pyslurm`.
+    """
+    binding = pyslurm()
+    return libslurm if _has_library() else binding
+
+
+@cache
+def _has_library() -> bool:
+    try:
+        libslurm.slurm_init()
+    except ImportError:
+        return False
+    return True
+
+
 @contextmanager
 def answers() -> Iterator[None]:
     """Turn an RPC error inside the block into `Unreachable` (slurmctld does not answer) or `Refused` (it says no)."""
     try:
         yield
-    except pyslurm().RPCError as error:
+    except (pyslurm().RPCError, libslurm.RPCError) as error:
         text = str(error) or f"Slurm error {error.errno}"
         if error.errno in _AUTHENTICATION:
             raise Unreachable(f"slurmctld does not answer: {text}; does munge run here and there?") from None

@@ -8,6 +8,7 @@ import yaml
 from ClusterShell.NodeSet import NodeSet
 
 from slurm_sns.errors import BadInput
+from slurm_sns.gpus import written
 from slurm_sns.scheduler.observation import ObservedNode
 from slurm_sns.scheduler.settings import BY_SLURM, FAIR_NOW
 from slurm_sns.slurm.check.files import SETTINGS
@@ -64,10 +65,13 @@ def _entries(
         has = node.capacity
         gres = (has.ways or llc_ways, has.bandwidth_gbps or bandwidth_gbps)
         own = [name for name in managed if name in node.partitions]
-        return own, has.cores, node.threads_per_core, has.memory_mb, *gres
+        return own, has.cores, node.threads_per_core, has.memory_mb, *gres, written(has.gpus)
 
-    names = ("partitions", "cores", "threads_per_core", "memory_mb", "llc_ways", "bandwidth_gbps")
+    names = ("partitions", "cores", "threads_per_core", "memory_mb", "llc_ways", "bandwidth_gbps", "gpus")
     return [
-        {"names": str(NodeSet.fromlist([node.name for node in alike])), **dict(zip(names, values, strict=True))}
+        {
+            "names": str(NodeSet.fromlist([node.name for node in alike])),
+            **{name: value for name, value in zip(names, values, strict=True) if value != ""},
+        }
         for values, alike in groupby(sorted(nodes, key=shape), shape)
     ]

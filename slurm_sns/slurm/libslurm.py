@@ -19,6 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from slurm_sns.gpus import GresTexts
 from slurm_sns.scheduler.observation import UNREADABLE
 from slurm_sns.slurm import scontrol_text
 
@@ -32,6 +33,8 @@ Reads = Mapping[str, Callable[[Fields], Any]]
 
 #: What the library writes for Slurm's "none" and "unlimited" of any width.
 _NONE, _UNLIMITED = -(1 << 63), (1 << 63) - 1
+#: What libraries of earlier versions do not show of a job.
+_NEWEST_FIELD = b"has_gres_flags"
 #: slurm.h, enum job_states.
 _PENDING, _RUNNING, _SUSPENDED = 0, 1, 2
 #: What is in parentheses in `gpu:a100:2(IDX:0,2),llc:4`. It takes linear time in any text.
@@ -78,9 +81,12 @@ def _library() -> ctypes.CDLL:
         library = ctypes.CDLL(str(PATH), mode=ctypes.RTLD_GLOBAL)
     except OSError as problem:
         raise ImportError(str(problem)) from None
+    other = ImportError(f"{PATH} was made for another version of slurm_sns; make it again: plugins/libslurm/Makefile")
     if not hasattr(library, "sns_change_size") or library.sns_change_size() != ctypes.sizeof(_Change):
-        raise ImportError(f"{PATH} was made for another version of slurm_sns; make it again: plugins/libslurm/Makefile")
+        raise other
     library.sns_error.restype = library.sns_job_fields.restype = library.sns_node_fields.restype = ctypes.c_char_p
+    if _NEWEST_FIELD not in library.sns_job_fields():
+        raise other
     library.sns_built_for.restype = ctypes.c_uint
     library.sns_free.restype = library.sns_start.restype = None
     return library
@@ -185,6 +191,12 @@ def _gres(shown: Fields) -> dict[str, int]:
     return _gres_of_tres(shown["allocated_tres" if shown["base_state"] == _RUNNING else "requested_tres"])
 
 
+def _gres_texts(shown: Fields) -> GresTexts:
+    names = ("tres_per_node", "tres_per_task", "tres_per_job", "tres_per_socket", "cpus_per_tres", "mem_per_tres")
+    node, task, job, socket, cpus, memory = (shown[name] or "" for name in names)
+    return GresTexts(node, task, job, socket, cpus, memory, bool(shown["has_gres_flags"]))
+
+
 def _waiting_tasks(shown: Fields) -> str | None:
     """The tasks `1-9` of `1-9%2`."""
     tasks = shown["array_tasks"]
@@ -197,6 +209,7 @@ _OF_JOB: Reads = {
     "preferred_features": lambda shown: _words(shown["prefer"]),
     "gres_per_node": lambda shown: _amounts(shown["tres_per_node"]),
     "gres": _gres,
+    "gres_texts": _gres_texts,
     "licenses": lambda shown: _words(shown["license_names"]),
     "dependencies": lambda shown: shown["dependency"] or None,
     "mail_user": lambda shown: _words(shown["mail_addresses"]),
@@ -208,6 +221,7 @@ _OF_NODE: Reads = {
     "partitions": lambda shown: _words(shown["partition_names"]),
     "configured_gres": lambda shown: _amounts(shown["gres"]),
     "allocated_gres": lambda shown: _gres_of_tres(shown["allocated_tres"]),
+    "gres_used": lambda shown: _amounts(shown["gres_used_text"]),
     "active_features": lambda shown: _words(shown["features"]),
 }
 
@@ -270,12 +284,16 @@ def _database_queue() -> SimpleNamespace:
 
 
 def JobSubmitDescription(**fields: Any) -> _Change:  # noqa: N802  pyslurm's name
-    """The changed fields of a job; what is None, and an empty text or list, stays as it is."""
+    """The changed fields of a job; what is None, and an empty text or list, stays as it is.
+
+    `own_gres`, which pyslurm does not have: the text of gres that stays in front of `gres_per_node`.
+    """
     change = _Change(*(_NONE if fields.get(name) is None else int(fields[name]) for name in _NUMBERS))
-    gres = fields.get("gres_per_node")
+    gres, own = fields.get("gres_per_node") or {}, fields.get("own_gres") or ""
+    entries = [f"gres:{name}:{amount}" for name, amount in gres.items()]
     texts = {
         **fields,
-        "gres_per_node": ",".join(f"gres:{name}:{amount}" for name, amount in gres.items()) if gres else None,
+        "gres_per_node": ",".join(filter(None, (own, *entries))) if entries else None,
         **{name: ",".join(fields.get(name) or ()) for name in ("required_nodes", "partitions")},
     }
     for name in _TEXTS:

@@ -22,7 +22,7 @@ from slurm_sns.errors import Refused
 from slurm_sns.scheduler.gate.orders import GateOrder, Order, OrderKind, RequeueOrder, SignalOrder
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.slurm import libslurm, translate
-from slurm_sns.slurm.api import answers, pyslurm, run
+from slurm_sns.slurm.api import answers, library, pyslurm, run
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS
 from slurm_sns.submit import record as records
 
@@ -55,8 +55,10 @@ def send(order: GateOrder) -> None:
     elif _takes_back(order):
         _take_back(order)
     else:
+        # Of an owner's gres pyslurm would send another text than the owner wrote.
+        api = library() if order.own_gres else pyslurm()
         with answers():
-            pyslurm().Job(order.job_id).modify(pyslurm().JobSubmitDescription(**_fields(order)))
+            api.Job(order.job_id).modify(api.JobSubmitDescription(**_fields(order)))
 
 
 def waits_without_lock() -> bool:
@@ -87,8 +89,11 @@ def _take_back(order: GateOrder) -> None:
     if order.tasks_per_node is None or order.kind is OrderKind.PLACE:
         _update(name, order)
         return
-    cpus = now.cpus_per_task
-    counts = [f"MinCPUsNode={cpus * max(1, order.tasks_per_node)}", f"NumCPUs={cpus * (order.tasks or now.tasks)}"]
+    cpus, tasks = now.cpus_per_task, order.tasks or now.tasks
+    counts = [
+        f"MinCPUsNode={cpus * max(1, order.tasks_per_node)}",
+        f"NumCPUs={max(cpus * tasks, order.cpus_of_gpus)}",
+    ]
     shuts = order.kind is OrderKind.REGATE
     first = GateOrder(
         order.job_id,
@@ -132,19 +137,21 @@ def _fields(order: GateOrder) -> dict[str, Any]:
         "extra": order.extra,
         "partitions": None if order.partitions is None else list(order.partitions),
         "time_limit": None if order.limit_s is None else order.limit_s // 60,
+        **({"own_gres": order.own_gres} if order.own_gres else {}),
     }
 
 
 def _words(order: GateOrder) -> list[str]:
     """The order as scontrol's arguments; a text with blanks is a part of one argument."""
     memory, gres = order.memory, _gres(order)
+    entries = [f"gres:{name}:{amount}" for name, amount in (gres or {}).items()]
     values = {
         "AdminComment": order.admin_comment,
         "StartTime": None if order.begin_s is None else f"uts{max(order.begin_s, LEAST_TIME_S)}",
         "ReqNodeList": None if order.nodes is None else ",".join(order.nodes),
         "NumTasks": order.tasks,
         "TasksPerNode": order.tasks_per_node,
-        "TresPerNode": None if gres is None else ",".join(f"gres:{name}:{amount}" for name, amount in gres.items()),
+        "TresPerNode": None if gres is None else ",".join(filter(None, (order.own_gres, *entries))),
         "MinMemoryCPU": memory.mb if memory is not None and memory.is_by_cpu else None,
         "MinMemoryNode": memory.mb if memory is not None and not memory.is_by_cpu else None,
         "SiteFactor": order.site_factor,

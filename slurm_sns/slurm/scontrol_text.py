@@ -28,6 +28,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from slurm_sns.coverage.sacct import duration_s
 from slurm_sns.errors import BadInput
+from slurm_sns.gpus import GresTexts
 
 Fields = Mapping[str, str]
 #: How each attribute is read.
@@ -192,12 +193,14 @@ def _minutes(key: str) -> Callable[[Fields], int | str | None]:
 
 
 def _gres_of(text: str) -> dict[str, int]:
-    """`gpu:a100:2(IDX:0-1),llc:4`, `gres/llc=4` as amounts by name, without the names of types."""
+    """`gpu:a100:2(IDX:0-1),llc:4`, `gres/llc=4` as amounts by name and type: `gpu:a100`, `llc`."""
     found: Counter[str] = Counter()
     for entry in re.split(r",(?![^(]*\))", text):
         name, *more = re.split("[:=]", re.sub(r"^gres[/:]", "", entry.partition("(")[0]))
         if name and name not in _NOTHING:
-            found[name] += amount(more[-1]) if more and _AMOUNT.fullmatch(more[-1]) else 1
+            has_amount = bool(more) and _AMOUNT.fullmatch(more[-1]) is not None
+            kind = more[:-1] if has_amount else more
+            found[":".join((name, *kind))] += amount(more[-1]) if has_amount else 1
     return dict(found)
 
 
@@ -214,6 +217,14 @@ def _gres_of_tres(key: str) -> Callable[[Fields], dict[str, int]]:
 
 #: Ways to ask for gres beside those of each node; `--cpus-per-task` is shown as TresPerTask, too.
 _OTHER_GRES = ("TresPerJob", "TresPerSocket", "TresPerTask", "CpusPerTres", "MemPerTres")
+
+
+def _gres_texts(shown: Fields) -> GresTexts:
+    keys = ("TresPerNode", "TresPerTask", "TresPerJob", "TresPerSocket", "CpusPerTres", "MemPerTres")
+    node, task, job, socket, cpus, memory = (_text(key)(shown) or "" for key in keys)
+    # Either with Yes or No (seen: disable-binding is a No).
+    has_flags = not {"GresEnforceBind", "GresOneTaskPerSharing"}.isdisjoint(shown)
+    return GresTexts(node, task, job, socket, cpus, memory, has_flags)
 
 
 def _any_gres(shown: Fields) -> dict[str, int]:
@@ -394,6 +405,7 @@ class JobText(_TextRecord):
         "mail_user": _words("MailUser"),
         "gres_per_node": _gres("TresPerNode"),
         "gres": _any_gres,
+        "gres_texts": _gres_texts,
         "tasks_per_board": _part("NtasksPerN:B:S:C", 1),
         "tasks_per_socket": _part("NtasksPerN:B:S:C", 2),
         "tasks_per_core": _part("NtasksPerN:B:S:C", 3),
@@ -434,6 +446,7 @@ class NodeText(_TextRecord):
         "allocated_gres": lambda shown: (_gres("GresUsed") if "GresUsed" in shown else _gres_of_tres("AllocTRES"))(
             shown
         ),
+        "gres_used": _gres("GresUsed"),
         "active_features": _words("ActiveFeatures"),
         "weight": _number("Weight"),
         "sockets": _number("Sockets"),

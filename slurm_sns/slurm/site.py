@@ -17,7 +17,7 @@ from slurm_sns.scheduler.observation import (
     PreemptionRules,
 )
 from slurm_sns.slurm import libslurm, translate
-from slurm_sns.slurm.api import answers, configuration_path, pyslurm, run
+from slurm_sns.slurm.api import answers, configuration_path, library, pyslurm, run
 from slurm_sns.topology import FLAT, Topology, topology
 
 #: The word of SelectTypeParameters with which a job's cores lie on one socket after the other.
@@ -54,7 +54,7 @@ class Site:
     federation, empty for none; `priority_weights` is the sum of all PriorityWeight options. `priority_type` and
     `site_factor_plugin` are PriorityType and PrioritySiteFactorPlugin, empty if unset. `admin_comments` are the
     AdminComment texts of the jobs that wait or run. `min_job_age_s` is MinJobAge, and `requeues_jobs` is
-    JobRequeue.
+    JobRequeue. `shows_gpus`: what jobs ask of GPUs can be read.
     """
 
     version: str
@@ -77,6 +77,7 @@ class Site:
     federation: str = ""
     admin_comments: tuple[str, ...] = ()
     topology: Topology = FLAT
+    shows_gpus: bool = True
     min_job_age_s: int = 300
     requeues_jobs: bool = True
 
@@ -149,6 +150,7 @@ def read_site() -> Site:
         priority_weights=sum_of_weights(running),
         federation=federation_of(run("scontrol", "show", "federation")),
         topology=topology(configuration_path().parent, running.topology_plugin or ""),
+        shows_gpus=library() is libslurm,
         min_job_age_s=_number(running.min_job_age) or 0,
         requeues_jobs=bool(running.job_requeue),
         admin_comments=tuple(

@@ -20,7 +20,7 @@ from slurm_sns.scheduler.observation import (
 )
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import AccountingDatabase, AccountingValues
-from slurm_sns.slurm.api import answers, configuration_path, pyslurm
+from slurm_sns.slurm.api import answers, configuration_path, library, pyslurm
 from slurm_sns.slurm.site import (
     backfill,
     fills_sockets,
@@ -37,17 +37,20 @@ class SlurmState:
     """Observes the cluster through pyslurm.
 
     `accounting` adds what slurmctld does not show: QOS, shares and limits. In the partitions `sharing` jobs share cores
-    by the rules of ours: what Slurm shows of that in a job is not its owner's wish.
+    by the rules of ours: what Slurm shows of that in a job is not its owner's wish. `reads_gpus`: through our own
+    library where it is installed, because pyslurm does not show all that jobs ask of GPUs.
     """
 
-    def __init__(self, accounting: AccountingDatabase, sharing: Names = frozenset()) -> None:
-        self._accounting, self._sharing = accounting, sharing
+    def __init__(
+        self, accounting: AccountingDatabase, sharing: Names = frozenset(), *, reads_gpus: bool = False
+    ) -> None:
+        self._accounting, self._sharing, self._reads_gpus = accounting, sharing, reads_gpus
         self._jobs = TranslatedJobs()
 
     def observe(self) -> Observation:
         """Read jobs before nodes: a job that starts in between is then counted twice, never missed."""
         numbers = self._accounting.numbers()
-        api = pyslurm()
+        api = library() if self._reads_gpus else pyslurm()
         with _readable():
             # At every observation, for slurmctld may have restarted with another configuration. It takes a millisecond.
             configured = api.slurmctld.Config.load()
@@ -146,16 +149,20 @@ def observation(
 
 
 class JobsAlone:
-    """Observes the jobs, which is all that freeing them needs, and where limits are moved the reservations."""
+    """Observes the jobs, which is all that freeing them needs, and where limits are moved the reservations.
 
-    def __init__(self, *, with_reservations: bool = False) -> None:
-        self._with_reservations = with_reservations
+    `reads_gpus` is as for `SlurmState`.
+    """
+
+    def __init__(self, *, with_reservations: bool = False, reads_gpus: bool = False) -> None:
+        self._with_reservations, self._reads_gpus = with_reservations, reads_gpus
 
     def observe(self) -> Observation:
         """Read all jobs."""
+        api = library() if self._reads_gpus else pyslurm()
         with _readable():
-            jobs = pyslurm().Jobs.load()
-            reservations = pyslurm().Reservations.load() if self._with_reservations else {}
+            jobs = api.Jobs.load()
+            reservations = api.Reservations.load() if self._with_reservations else {}
         return Observation(
             tuple(translate.job(record) for record in jobs.values()),
             (),

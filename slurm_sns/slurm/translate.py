@@ -11,9 +11,10 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
-from slurm_sns import constraints
+from slurm_sns import constraints, gpus
 from slurm_sns.errors import BadInput, SnsError
-from slurm_sns.model import NOTHING, Resources
+from slurm_sns.gpus import GpuRequest, GresTexts
+from slurm_sns.model import GPU, NOTHING, Gpus, Resources
 from slurm_sns.node_lists import NodeLists
 from slurm_sns.scheduler.observation import (
     ALL,
@@ -32,6 +33,7 @@ from slurm_sns.submit.record import Record
 #: The gres that carry last-level-cache ways and GB/s of memory bandwidth.
 WAYS, BANDWIDTH = "llc", "membw"
 _OURS = frozenset({WAYS, BANDWIDTH})
+_WITH_GPUS = _OURS | {GPU}
 
 #: The most nodes that the submit filter (sns_filter.lua) writes into a job with -n alone; slurmctld counts no further.
 ANY_NUMBER_OF_NODES = 500_000
@@ -140,7 +142,7 @@ def _tolerantly(
     try:
         seen = _job(record, user_name, shows_estimates, forced)
     except Exception as problem:  # noqa: BLE001 - as above
-        return replace(_bare(record), unreadable=record.unreadable or _in_short(problem))
+        return replace(_in_part(record), unreadable=record.unreadable or _in_short(problem))
     if not record.problems:
         return seen
     if record.problems.keys() <= _GRES_FIELDS:
@@ -149,7 +151,7 @@ def _tolerantly(
     return replace(seen, is_countable=False, unreadable=record.unreadable)
 
 
-def _bare(read: _Tolerant) -> ObservedJob:
+def _in_part(read: _Tolerant) -> ObservedJob:
     """Translate only what freeing the job and counting its use need. Raises nothing."""
     state = _job_state(read.state or "")
     array_id, array_task, array_tasks = _or(_array, read, (None, None, ""))
@@ -192,10 +194,11 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool, fo
     is_ours = _is_ours(note)
     required = node_names(record.required_nodes)
     gres = record.gres_per_node or {}
+    asked, own_gres, is_asked_otherwise = _gpus(record)
     all_gres = (*gres, *(record.gres or ()))
-    has_other_gres = _has_other(all_gres)
+    has_other_gres = is_asked_otherwise or _has_other(all_gres, asked)
     # A job of ours may have its ways and its bandwidth from a placement.
-    asks_for_gres = has_other_gres or (not is_ours and bool(all_gres))
+    asks_for_gres = has_other_gres or (not is_ours and _has_ours(all_gres))
     constraint = ",".join(record.constraints or ())  # pyslurm cuts it at commas, which Slurm turns into `&`
     partitions = tuple((record.partition or "").split(","))
     asks_for = _asks_for(record, constraint, asks_for_gres=asks_for_gres, is_ours=is_ours)
@@ -204,6 +207,10 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool, fo
     tasks = _u32(record.ntasks) or 1
     nodes_min, nodes_max = _u32(record.num_nodes), _u32(record.max_nodes)
     is_estimate = shows_estimates and note is not None and not note.hints.fixed
+    has_open_nodes = nodes_max == ANY_NUMBER_OF_NODES
+    is_open = asked is not None and asked.by != gpus.NODE and not (note is not None and note.hints.fixed)
+    if is_open and asked is not None and nodes_max == asked.in_all(tasks, 1):
+        nodes_max = None  # Slurm's own limit: no more nodes than GPUs (seen)
     return ObservedJob(
         **_plain_fields(record, state, admin_comment),
         user_id=record.user_id,
@@ -218,7 +225,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool, fo
         min_cpus_per_node=_u32(record.min_cpus_per_node) or 1,
         nodes_min=nodes_min,
         nodes_max=_chosen_limit(tasks, nodes_min, nodes_max, is_estimate=is_estimate),
-        has_open_nodes=nodes_max == ANY_NUMBER_OF_NODES,
+        has_open_nodes=has_open_nodes,
         memory_per_cpu_mb=_memory(record.memory_per_cpu),
         memory_per_node_mb=_memory(record.memory_per_node),
         walltime_s=_seconds(record.time_limit),
@@ -231,6 +238,8 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool, fo
         may_restart=bool(record.is_requeueable),
         ways=_gres(gres, WAYS),
         bandwidth_gbps=_gres(gres, BANDWIDTH),
+        gpus=asked,
+        own_gres=own_gres,
         has_other_gres=has_other_gres,
         # Once all dependencies are fulfilled Slurm shows none (pyslurm: None). The entries do not tell: pyslurm turns
         # `singleton(unfulfilled)` into a mapping without any entry (seen).
@@ -246,7 +255,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool, fo
         constraint=constraint,
         excluded=node_names(record.excluded_nodes),
         is_alone=record.resource_sharing == "NO",
-        is_countable=not (gres or asks_for or constraint),
+        is_countable=not (gres or asked or asks_for or constraint),
         occupies=_occupies(record) if state.occupies_nodes or required else NOTHING,
         mail_to=_mail_to(record) if is_ours and state is JobState.PENDING else "",
     )
@@ -340,9 +349,10 @@ def node(record: Any) -> ObservedNode:
     except Exception as problem:  # noqa: BLE001 - as above
         why = f"its record cannot be read: {_in_short(problem)}"
         return ObservedNode(read.name, frozenset(), NOTHING, NOTHING, unavailable=why, unreadable=why)
-    if read.problems.keys() <= {"configured_gres", "allocated_gres"}:
-        no_gres = {"ways": 0, "bandwidth_gbps": 0}
-        return replace(seen, capacity=seen.capacity._replace(**no_gres), allocated=seen.allocated._replace(**no_gres))
+    if read.problems.keys() <= {"configured_gres", "allocated_gres", "gres_used"}:
+        both = seen.capacity, seen.allocated
+        capacity, allocated = (each._replace(ways=0, bandwidth_gbps=0, gpus=()) for each in both)
+        return replace(seen, capacity=capacity, allocated=allocated)
     return replace(seen, unavailable=f"its record cannot be read: {read.unreadable}")
 
 
@@ -360,12 +370,14 @@ def _node(record: Any) -> ObservedNode:
             _clamped((record.real_memory or 0) - (record.memory_reserved_for_system or 0), MOST_MEMORY_MB),
             _gres(gres, WAYS),
             _gres(gres, BANDWIDTH),
+            gpus=gpus.of_node(_counts(gres)),
         ),
         allocated=Resources(
             -(-record.allocated_cpus // threads),
             _clamped(record.allocated_memory or 0, MOST_MEMORY_MB),
             _gres(used, WAYS),
             _gres(used, BANDWIDTH),
+            gpus=_gpus_used(record, used),
         ),
         threads_per_core=threads,
         features=frozenset(record.active_features or ()),
@@ -374,6 +386,16 @@ def _node(record: Any) -> ObservedNode:
         unavailable=why,
         is_planned="PLANNED" in states,
     )
+
+
+def _gpus_used(record: Any, allocated: Mapping[str, Any]) -> Gpus:
+    """The GPUs of the node that jobs have. pyslurm shows them only as far as AccountingStorageTRES has them."""
+    used = getattr(record, "gres_used", None)
+    return gpus.of_node(_counts(used)) if used is not None else gpus.of_tres(_counts(allocated))
+
+
+def _counts(amounts: Mapping[str, Any]) -> dict[str, int]:
+    return {name.removeprefix("gres/"): _clamped(amount, MOST_GRES) for name, amount in amounts.items()}
 
 
 def reservation(record: Any) -> ObservedReservation:
@@ -509,9 +531,35 @@ def _asks_for(record: Any, constraint: str, *, asks_for_gres: bool, is_ours: boo
     return tuple(word for word, is_asked in asks.items() if is_asked)
 
 
-def _has_other(gres: Iterable[str]) -> bool:
-    """Whether any of these gres are neither ways nor bandwidth."""
-    return any(name.removeprefix("gres/") not in _OURS for name in gres)
+def _gpus(record: Any) -> tuple[GpuRequest | None, str, bool]:
+    """The GPUs that the job asks for, its own part of TresPerNode, and whether it asks for gres that we do not place.
+
+    pyslurm does not show the texts: there it asks for no GPUs.
+    """
+    shown: GresTexts | None = getattr(record, "gres_texts", None)
+    if shown is None or not any(shown):
+        return None, "", False
+    own = gpus.without(shown.per_node, _OURS)
+    try:
+        return gpus.asked(shown._replace(per_node=own)), own, False
+    except BadInput:
+        return None, "", True
+
+
+def _has_other(gres: Iterable[str], asked: GpuRequest | None = None) -> bool:
+    """Whether any of these gres are neither ways nor bandwidth, nor GPUs of the request."""
+    known = _OURS if asked is None else _WITH_GPUS
+    return any(_bare(name) not in known for name in gres)
+
+
+def _has_ours(gres: Iterable[str]) -> bool:
+    """Whether ways or bandwidth are among these gres."""
+    return any(_bare(name) in _OURS for name in gres)
+
+
+def _bare(name: str) -> str:
+    """The name of a gres without the prefix that it has in some mappings, and without its type."""
+    return name.removeprefix("gres/").partition(":")[0]
 
 
 def _tolerated_gres(record: _Tolerant) -> tuple[int, int, bool, bool]:

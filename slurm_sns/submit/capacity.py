@@ -33,7 +33,10 @@ class Geometry:
 
 
 def geometry(job: Submission, default_memory_per_cpu_mb: int) -> Geometry:
-    """The job's geometry. A job without a number of tasks has one per node, or --ntasks-per-node, as Slurm counts."""
+    """The job's geometry. A job without a number of tasks has one per node, or --ntasks-per-node, as Slurm counts.
+
+    What goes with its GPUs is not counted: that depends on how they lie.
+    """
     least_nodes = max(job.min_nodes or 1, 1)
     per_node = job.ntasks_per_node or None
     tasks = job.num_tasks or least_nodes * (per_node or 1)
@@ -41,7 +44,7 @@ def geometry(job: Submission, default_memory_per_cpu_mb: int) -> Geometry:
     per_cpu_mb = 0
     if job.min_mem_per_cpu is not None:
         per_cpu_mb = job.min_mem_per_cpu
-    elif job.min_mem_per_node is None:
+    elif job.min_mem_per_node is None and not job.mem_per_tres:
         per_cpu_mb = default_memory_per_cpu_mb
     return Geometry(
         tasks=tasks,
@@ -80,6 +83,8 @@ def leaves_memory_open(
     A job gets the whole memory with `--mem=0`, and without any memory option where Slurm has no default. Slurm turns
     `--mem-per-cpu=0` into `--mem=0` (seen with 26.05).
     """
+    if job.mem_per_tres:
+        return False
     said = job.min_mem_per_cpu if job.min_mem_per_node is None else job.min_mem_per_node
     if (default_memory_per_cpu_mb if said is None else said) > 0:
         return False

@@ -102,7 +102,7 @@ def _managed(
     job: Submission, told: hints.Hints, table: FilterTable, now_s: int, shapes: Mapping[str, Sequence[NodeShape]]
 ) -> Verdict:
     """The verdict on a job of managed partitions whose hints are in order."""
-    reason = "off" if told.off else unplaced(job)
+    reason = "off" if told.off else unplaced(job, places_gpus=table.places_gpus)
     if reason is None and shares_in_part(shapes, table.sharing):
         reason = SHARED_AND_OTHERS
     if reason is None and capacity.leaves_memory_open(job, shapes, table.default_memory_per_cpu_mb):

@@ -15,14 +15,16 @@ too near for the first lease.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from slurm_sns import gpus
 from slurm_sns.constraints import is_left_to_slurm
+from slurm_sns.errors import BadInput
 from slurm_sns.submit.hints import PREFIX
 from slurm_sns.submit.messages import as_bytes
 from slurm_sns.submit.record import MOST_DIGITS
 
 MOST_SPANK_ENTRIES = 64  # each plugin option that a job uses is one entry
 MOST_SCRIPT_BYTES = 262144  # Slurm copies a script when it is read; a larger one carries data
-MOST_TRES_BYTES = 1024  # of --tres-per-task; Slurm itself refuses a longer text, later
+MOST_TRES_BYTES = gpus.MOST_BYTES  # of --tres-per-task
 MOST_BEGIN_S = 10**MOST_DIGITS - 1  # of --begin; a record has no larger number
 
 
@@ -31,6 +33,7 @@ class Submission:
     """One job as it is submitted. Memory in MiB; `options` are the SPANK options as pairs of hint name and value.
 
     `begin_time` is in Unix seconds. `has_deadline`: the script says --deadline, or is too long to be sure.
+    `has_gres_flags`: --gres-flags says how gres and cores belong together.
 
     `spank_job_env_size` is the number of entries of all SPANK plugins; if there are more than `MOST_SPANK_ENTRIES`, no
     options are read.
@@ -66,6 +69,7 @@ class Submission:
     cpus_per_tres: str = ""
     mem_per_tres: str = ""
     ntasks_per_tres: int | None = None
+    has_gres_flags: bool = False
     features: str = ""
     batch_features: str = ""
     prefer: str = ""
@@ -165,9 +169,33 @@ UNPLACED: tuple[tuple[str, Callable[[Submission], bool]], ...] = (
 )
 
 
-def unplaced(job: Submission) -> str | None:
+#: The reasons that do not hold for a job that asks for GPUs and for no other gres, where GPUs are placed.
+_OF_GRES = frozenset({"gres", "gres per task"})
+
+
+def unplaced(job: Submission, *, places_gpus: bool = False) -> str | None:
     """Why the job uses something that we do not place, by a name of `UNPLACED`; None when it does not."""
-    return next((reason for reason, uses in UNPLACED if uses(job)), None)
+    for reason, uses in UNPLACED:
+        if uses(job) and not (places_gpus and reason in _OF_GRES and gpus_of_job(job)):
+            return reason
+    return None
+
+
+def gpus_of_job(job: Submission) -> gpus.GpuRequest | None:
+    """The GPUs that it asks for; None if it asks for none, for other gres too, or in a way that we do not place."""
+    texts = gpus.GresTexts(
+        job.tres_per_node,
+        job.tres_per_task,
+        job.tres_per_job,
+        job.tres_per_socket,
+        job.cpus_per_tres,
+        job.mem_per_tres,
+        job.has_gres_flags,
+    )
+    try:
+        return gpus.asked(texts)
+    except BadInput:
+        return None
 
 
 def fixes_geometry(job: Submission) -> bool:

@@ -50,6 +50,7 @@ class FilterTable:
         heartbeat_timeout_s: a heartbeat older than this is stale.
         kill_switch_path: while this file exists every job passes through.
         sharing: those of the managed partitions whose jobs share cores.
+        places_gpus: whether jobs that ask for GPUs are placed.
         tells_users: whether the owner of a job that was gated is told so.
         generated_from: the configuration's name, for people who read the file.
     """
@@ -63,6 +64,7 @@ class FilterTable:
     heartbeat_timeout_s: int
     kill_switch_path: str
     sharing: tuple[str, ...] = ()
+    places_gpus: bool = False
     tells_users: bool = False
     generated_from: str = "sns.yaml"
 

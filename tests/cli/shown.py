@@ -10,7 +10,7 @@ FORBIDDEN = ("\x1b", "\x07", "\r", "\u202e", "\x9b")
 
 def amounts(cores: int, memory_mb: int, ways: int = 0, bandwidth_gbps: int = 0) -> dict[str, int]:
     amounts = {"cores": cores, "memory_mb": memory_mb, "ways": ways, "bandwidth_gbps": bandwidth_gbps}
-    return {**amounts, "closids": 0}
+    return {**amounts, "closids": 0, "gpus": {}}
 
 
 def node(name: str, used_cores: int = 0, cores: int = 28) -> dict:

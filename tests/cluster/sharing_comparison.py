@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from slurm_conf import added_to_slurm_conf, restart
 
-from cluster import Cluster
+from cluster import SHARING_NODES, Cluster
 
 LONG, SHORT, LONG_S, SHORT_S = 4, 40, 40, 4
 #: A job works in steps of a second of CPU time, and counts them in its file. It notes each start in another one.
@@ -78,14 +78,14 @@ def prepared(cluster: Cluster, side: str, scene: Scene) -> Iterator[None]:
         if partition:
             cluster.run(f"sed -i '/^PartitionName=shared/{partition}' /etc/slurm/slurm.conf")
         cluster.run("scontrol reconfigure")
-        cluster.start_sharing_nodes()
+        cluster.start_nodes(SHARING_NODES, agents=True)
         try:
             restart(cluster)
             yield
         finally:
             cluster.run("scancel -u alice")
             cluster.wait_for("no jobs", lambda: not cluster.run("squeue -a -h").strip(), 60)
-            cluster.stop_sharing_nodes()
+            cluster.stop_nodes(SHARING_NODES)
     restart(cluster)
 
 

@@ -89,6 +89,8 @@ def differing(one, other, kinds, numbers=None):
             ours, shown = ({name: side[name] for name in side if name in numbers} for side in (ours, shown))
         yield from ([kind, str(name)] for name in ours.keys() ^ shown.keys())
         for name in ours.keys() & shown.keys():
+            if getattr(shown[name], "gpus", None) is not None:  # of which pyslurm does not show all
+                continue
             for field in {each.name for each in fields(ours[name])} - CHANGING:
                 values = [str(getattr(side[name], field)) for side in (ours, shown)]
                 if values[0] != values[1]:

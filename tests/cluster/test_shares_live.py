@@ -10,7 +10,7 @@ import pytest
 from evidence import begin
 from slurm_conf import added_to_slurm_conf, restart
 
-from cluster import Cluster
+from cluster import SHARING_NODES, Cluster
 
 #: sed commands that let the mini cluster's slurm_sns manage the partition.
 MANAGED = (
@@ -35,7 +35,7 @@ COUNTING = (
 def shares(shared_cluster: Cluster) -> Iterator[Cluster]:
     """The cluster with the nodes that share, managed; CPU time by weight."""
     cluster = shared_cluster
-    cluster.start_sharing_nodes()
+    cluster.start_nodes(SHARING_NODES, agents=True)
     try:
         with added_to_slurm_conf(cluster, sns_yaml=MANAGED % "weights"):
             restart(cluster)
@@ -43,7 +43,7 @@ def shares(shared_cluster: Cluster) -> Iterator[Cluster]:
     finally:
         restart(cluster)
         cluster.wait_for("no jobs", lambda: not cluster.run("squeue -a -h").strip(), 60)
-        cluster.stop_sharing_nodes()
+        cluster.stop_nodes(SHARING_NODES)
 
 
 def submit(cluster: Cluster, *jobs: tuple[str, str]) -> list[int]:

@@ -21,11 +21,11 @@ WHOLE = "-p shared --comment sns:off -t10 -n4 -N1"
 def sharing(shared_cluster: Cluster) -> Iterator[Cluster]:
     """The cluster with the nodes whose jobs share cores."""
     cluster = shared_cluster
-    cluster.start_sharing_nodes()
+    cluster.start_nodes(SHARING_NODES, agents=True)
     yield cluster
     cluster.run("scancel -u alice")
     cluster.wait_for("no jobs", lambda: not cluster.run("squeue -a -h").strip(), 60)
-    cluster.stop_sharing_nodes()
+    cluster.stop_nodes(SHARING_NODES)
 
 
 def states(cluster: Cluster, numbers: list[int]) -> list[str]:

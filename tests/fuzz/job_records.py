@@ -11,6 +11,8 @@ from typing import Any
 
 from material import _bytes, _piece, admin_comment
 
+from slurm_sns.gpus import GresTexts
+
 NO_VAL16, INFINITE16 = 0xFFFE, 0xFFFF
 NO_VAL, INFINITE = 0xFFFFFFFE, 0xFFFFFFFF
 NO_VAL64 = 0xFFFFFFFFFFFFFFFE
@@ -50,6 +52,18 @@ GRES = (
         "a:b:c:d",
     ),
     *("gres/llc:4,gres/membw:60", "llc:\u0664", "llc:4:IDX", "x" * 300 + ":1", "gpu:tesla:1,llc:2,nvme:3(IDX:1)"),
+)
+GPUS = (
+    *("gpu", "gres/gpu:1", "gres/gpu:a:2", "gres:gpu:b=1", "gpu:a:1,gpu:b:1", "gpu:a:1,gpu:a:1", "gpu:1g.5gb:2"),
+    *(
+        "gpu:0",
+        "gpu:99999999999",
+        "gpu:999999999",
+        "cpu=2,gres/gpu=1",
+        "gres/gpu:4096",
+        "gpu:" + "a" * 300,
+        "gpu:1," * 400,
+    ),
 )
 TRES = ("cpu=1,mem=4500M,node=1,billing=1", "cpu=2,mem=9000M,node=1,billing=2,gres/llc=4,gres/membw=10", "gres/fpga=1")
 BAD_TRES = ("gres/gpu:a100=2", "gres/x=20K", "gres/=", "mem=", "gres/gpu:a:b=1", "cpu=\u0664,mem=1X")
@@ -139,6 +153,14 @@ def _tres_gres(stored: bytes) -> dict[str, int]:
     return found
 
 
+def _gres_texts(stored: tuple[bytes, ...] | None) -> GresTexts:
+    """As libslurm's record shows them; pyslurm's has no such attribute."""
+    if stored is None:
+        raise AttributeError("gres_texts")
+    texts = [each.decode(errors="replace") for each in stored]
+    return GresTexts(*texts, has_flags=texts[0] == "gpu")
+
+
 def _dependencies(stored: bytes) -> dict[str, Any] | None:
     text = stored.decode()
     if not text:
@@ -209,6 +231,7 @@ FIELDS: dict[str, tuple[Any, Any]] = {
     "memory_per_node": (_per_node, None),
     "gres_per_node": (_gres, GRES),
     "gres": (_tres_gres, (*TRES, *BAD_TRES)),
+    "gres_texts": (_gres_texts, "gres texts"),
     "dependencies": (_dependencies, DEPENDENCIES),
     "array_id": (_number(32), (0, 0, 0, 41)),
     "array_task_id": (_number(32), (0, 7, NO_VAL)),
@@ -247,6 +270,7 @@ GATED: dict[str, Any] = {
     "time_limit": 60,
     "memory": MEM_PER_CPU + 1000,
     "gres": TRES[0].encode(),
+    "gres_texts": None,
     "array_id": 0,
     "array_task_id": NO_VAL,
     "heterogeneous_id": 0,
@@ -264,6 +288,9 @@ def _stored(random: Random, name: str) -> Any:
         return random.choice(SHARING)
     if choices == "note":
         return admin_comment(random).encode("utf-8", "surrogateescape")
+    if choices == "gres texts":
+        texts = (random.choice((*GPUS, *GRES)) if random.random() < 0.3 else "" for _ in range(6))
+        return tuple(each.encode() for each in texts)
     if choices == "partition":
         return random.choice((b"main", b"main", b"main,small", b"small", b"plain", b"", b",", b"\xff"))
     if choices == "text" or isinstance(choices[0], str):

@@ -22,7 +22,7 @@ from lua_judge import LuaJudge
 from slurm_sns.config import Config, load
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Plan, Snapshot
+from slurm_sns.model import Plan, Resources, Snapshot, gpus_of
 from slurm_sns.package_files import shared_path
 from slurm_sns.policies.base import no_explanation
 from slurm_sns.policies.matching.max_jobs import max_jobs
@@ -284,13 +284,14 @@ class JobRecords(Target):
             order = free(each, "tested", NOW)
             assert order is None or submit_record.read(order.admin_comment).is_slurms, (raw.raw, order)
         self.unreadable += sum(bool(each.unreadable) for each in seen)
-        nodes = (node("c1"), node("c2"), node("s1", 4), node("q1", partitions=frozenset({"quiet"})))
+        with_gpus = replace(node("c1"), capacity=Resources(28, 128_000, gpus=gpus_of({"a": 2, "b": 2, "": 1})))
+        nodes = (with_gpus, node("c2"), node("s1", 4), node("q1", partitions=frozenset({"quiet"})))
         tries = [Try(each.id, each.submit_s, failures=1) for each in seen if random.random() < 0.5]
         of = situation(look(sound, *seen, nodes=nodes), *tries, settings=QUIET)
         plan = self._policy.plan(of.snapshot)
         assert [start.nodes for start in plan.starts if start.job_id == GOOD] == [("q1",)]
-        assert all(-(2**62) < amount < 2**62 for each in of.snapshot.nodes for amount in each.free)
-        for settings in (QUIET, replace(QUIET, mode="observe")):
+        assert all(-(2**62) < amount < 2**62 for each in of.snapshot.nodes for amount in each.free[:-1])
+        for settings in (QUIET, replace(QUIET, mode="observe", places_gpus=True)):
             found = situation(look(sound, *seen, nodes=nodes), *tries, settings=settings).statuses
             assert found.keys() == {GOOD, *(each.id for each in seen)}
             assert found[GOOD] is Status.GATED
@@ -298,7 +299,7 @@ class JobRecords(Target):
     def _bounded(self, seen: ObservedJob) -> None:
         for name in ("tasks", "cpus", "cpus_per_task", "memory_per_cpu_mb", "memory_per_node_mb", "ways", "walltime_s"):
             assert 0 <= (getattr(seen, name) or 0) <= 2**40, (name, seen)
-        assert max(seen.occupies) <= 2**40
+        assert max(seen.occupies[:-1]) <= 2**40
 
 
 #: The number of the job with no odd field, and the number of job records in one observation.

@@ -110,6 +110,24 @@ def test_only_gres_that_is_given_is_asked_for(pyslurm) -> None:
     assert change(pyslurm)["gres_per_node"] == {"membw": 10}
 
 
+def test_an_owners_gpus_stay_beside_what_is_given(sent, pyslurm, mocker) -> None:
+    api = mocker.patch("slurm_sns.slurm.rpc.library", return_value=mocker.MagicMock()).return_value
+    execute(replace(PLACEMENT, own_gres="gres/gpu:a:2"))
+    told = api.JobSubmitDescription.call_args.kwargs
+    assert (told["gres_per_node"], told["own_gres"]) == ({"llc": 4, "membw": 10}, "gres/gpu:a:2")
+    pyslurm.Job.return_value.modify.assert_not_called()
+    execute(GateOrder(7, OrderKind.REGATE, "sns:2 g=9", 9, nodes=(), gres=(0, 0), own_gres="gres/gpu:a:2"))
+    assert "TresPerNode=gres/gpu:a:2" in updates(sent)[0]
+    execute(GateOrder(7, OrderKind.REGATE, "sns:2 g=9", 9, nodes=(), own_gres="gres/gpu:a:2"))
+    assert not any(word.startswith("TresPerNode") for word in updates(sent)[1])
+
+
+def test_cpus_that_go_with_gpus_come_back(sent, pyslurm) -> None:
+    pyslurm.Job.load.return_value = recorded.job(id=7, cpus_per_task=None)
+    execute(GateOrder(7, OrderKind.REGATE, "sns:2 g=9", 9, nodes=(), tasks_per_node=0, tasks=4, cpus_of_gpus=12))
+    assert "NumCPUs=12" in updates(sent)[0]
+
+
 def test_a_renewal_moves_the_gate_of_an_array_by_the_id_of_its_record(sent, pyslurm) -> None:
     """scontrol would change all tasks of the array, also those that run."""
     execute(RENEWAL)

@@ -3,10 +3,13 @@
 import struct
 from collections.abc import Iterator
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
+from slurm_sns import gpus
 from slurm_sns.errors import SnsError
+from slurm_sns.gpus import GpuRequest
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.slurm import api, libslurm, translate
 from slurm_sns.slurm.state import TranslatedJobs
@@ -20,17 +23,26 @@ NUMBERS = (
     *("memory_per_node", "time_limit", "time_limit_min", "eligible_time", "start_time", "end_time", "suspend_time"),
     *("pre_suspension_time", "deadline", "is_requeueable", "is_batch_job", "is_cronjob", "array_id", "array_task_id"),
     *("array_tasks_parallel", "heterogeneous_id", "requires_contiguous_nodes", "required_switches"),
-    *("sockets_per_node", "cores_per_socket", "threads_per_core", "temporary_disk_per_node", "mails_failure"),
+    *(
+        "sockets_per_node",
+        "cores_per_socket",
+        "threads_per_core",
+        "temporary_disk_per_node",
+        "mails_failure",
+        "has_gres_flags",
+    ),
 )
 TEXTS = (
     *("state", "state_reason", "resource_sharing", "name", "account", "partition", "qos", "admin_comment", "comment"),
     *("extra", "required_nodes", "excluded_nodes", "allocated_nodes", "scheduled_nodes", "features", "prefer"),
-    *("tres_per_node", "requested_tres", "allocated_tres", "reservation", "dependency", "federation_origin"),
+    *("tres_per_node", "tres_per_task", "tres_per_job", "tres_per_socket", "cpus_per_tres", "mem_per_tres"),
+    *("requested_tres", "allocated_tres", "reservation", "dependency", "federation_origin"),
     *("license_names", "burst_buffer", "array_tasks", "mail_addresses"),
 )
 DESCRIBED = " ".join([*(f"n:{name}" for name in NUMBERS), *(f"t:{name}" for name in TEXTS)]).encode()
 WAITS = {
     **dict.fromkeys(("pre_suspension_time", "is_cronjob", "requires_contiguous_nodes", "mails_failure"), 0),
+    "has_gres_flags": 0,
     "id": 7,
     "user_id": 2001,
     "submit_time": 100,
@@ -110,7 +122,38 @@ def test_what_its_owner_asks_for() -> None:
     assert job(ntasks_per_node=UNLIMITED).tasks_per_node == (1 << 16) - 1
 
 
-@pytest.mark.parametrize("gres", ["a:b:0k", "gpu:a100:2,nvme", "gres/gpu", ":", "llc:x:2", "llc:4K", "é(", ",,"])
+def test_the_gpus_that_it_asks_for_in_its_owners_words() -> None:
+    placed = job(tres_per_node="gres/gpu:a:2,gres:llc:3,gres/membw:10", requested_tres="cpu=1,gres/gpu=2,gres/llc=3")
+    assert placed.gpus == GpuRequest(gpus.NODE, (("a", 2),))
+    assert (placed.own_gres, placed.ways, placed.bandwidth_gbps) == ("gres/gpu:a:2", 3, 10)
+    assert (placed.has_other_gres, placed.is_countable) == (False, False)
+    assert job(tres_per_node="gres/gpu").asks_for == ()
+    whole = job(
+        tres_per_job="gres/gpu:4", mem_per_tres="gres/gpu:4096", cpus_per_tres="gres/gpu:2", memory_per_cpu=NONE
+    )
+    assert (whole.gpus, whole.asks_for) == (GpuRequest(gpus.JOB, (("", 4),), 2, 4096), ())
+    assert job(tres_per_task="cpu=2,gres/gpu=1").gpus == GpuRequest(gpus.TASK, (("", 1),))
+    assert job(tres_per_task="gres/gpu:a=2", ntasks=2, max_nodes=4).nodes_max is None, "no more nodes than GPUs"
+    assert job(tres_per_job="gres/gpu:4", ntasks=2, max_nodes=3).nodes_max == 3
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"tres_per_node": "gres/gpu:1", "has_gres_flags": 1},
+        {"tres_per_node": "gres/gpu:1", "tres_per_job": "gres/gpu:1"},
+        {"tres_per_socket": "gres/gpu:1"},
+        {"tres_per_node": "gres/gpu:1,gres/shard:1"},
+        {"tres_per_task": "license/matlab=1"},
+    ],
+    ids=str,
+)
+def test_gpus_that_we_do_not_place_leave_the_job_to_slurm(asked: dict[str, object]) -> None:
+    seen = job(**asked)
+    assert (seen.gpus, seen.has_other_gres, seen.asks_for) == (None, True, ("gres",))
+
+
+@pytest.mark.parametrize("gres", ["a:b:0k", "gpu:a100:2,nvme", "gres/gpu:0", ":", "llc:x:2", "llc:4K", "é(", ",,"])
 def test_any_other_gres_leaves_the_job_to_slurm(gres: str) -> None:
     seen = job(tres_per_node=gres)
     assert (seen.ways, seen.bandwidth_gbps) == (0, 0)
@@ -173,6 +216,9 @@ def test_a_change_sends_what_is_given_and_a_zero_as_text_only_as_a_number(librar
     )  # fmt: skip
     assert (change.begin_time, change.ntasks, change.ntasks_per_node, change.site_factor) == (1, NONE, 0, 0)
     assert (change.required_nodes, change.gres_per_node) == (b"c1,c2", b"gres:llc:2,gres:membw:3")
+    beside = libslurm.JobSubmitDescription(gres_per_node={"llc": 2}, own_gres="gres/gpu:a:1")
+    assert beside.gres_per_node == b"gres/gpu:a:1,gres:llc:2"
+    assert libslurm.JobSubmitDescription(own_gres="gres/gpu:a:1").gres_per_node is None
     assert (change.admin_comment, change.partitions, change.extra) == ("sns:2 ü".encode(), None, None)
     library.sns_change.return_value = 2077
     library.sns_error.return_value = b"Job/step already completing or completed"
@@ -181,7 +227,14 @@ def test_a_change_sends_what_is_given_and_a_zero_as_text_only_as_a_number(librar
     assert refusal.value.errno == 2077
 
 
-@pytest.mark.parametrize("made", [{}, {"sns_change_size": lambda: 64}])
+EARLIER = {
+    **{f"sns_{name}": SimpleNamespace() for name in ("error", "node_fields", "built_for", "free", "start")},
+    "sns_change_size": lambda: libslurm.ctypes.sizeof(libslurm._Change),
+    "sns_job_fields": MagicMock(return_value=b"n:id t:tres_per_node"),
+}
+
+
+@pytest.mark.parametrize("made", [{}, {"sns_change_size": lambda: 64}, EARLIER], ids=["none", "other", "earlier"])
 def test_a_library_of_another_version_is_not_used(mocker, made) -> None:
     mocker.patch.object(libslurm.ctypes, "CDLL", return_value=SimpleNamespace(**made))
     with pytest.raises(ImportError, match="another version of slurm_sns; make it again"):

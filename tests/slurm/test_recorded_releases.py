@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 import scontrol_samples as samples
 
+from slurm_sns import gpus
 from slurm_sns.coverage import sacct
+from slurm_sns.gpus import GpuRequest
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob
 from slurm_sns.sim.traces import cluster_nodes
 from slurm_sns.sim.traces.files import TraceFile
@@ -132,10 +134,9 @@ def test_a_range_of_nodes_is_seen_after_slurm_has_planned_the_job(jobs: dict[str
     ("number", "asked"),
     [
         ("2", ("gres",)),
-        ("3", ("boards, sockets, cores, threads", "gres")),
+        ("3", ("boards, sockets, cores, threads",)),
         ("18", ("heterogeneous job",)),
         ("19", ("licences",)),
-        ("20", ("gres",)),
         ("23", ("reservation",)),
         (
             "24",
@@ -147,6 +148,11 @@ def test_a_range_of_nodes_is_seen_after_slurm_has_planned_the_job(jobs: dict[str
 )
 def test_what_is_left_to_slurm(jobs: dict[str, ObservedJob], number: str, asked: tuple[str, ...]) -> None:
     assert jobs[number].asks_for == asked
+
+
+def test_the_gpus_of_jobs_are_read_from_each_release(jobs: dict[str, ObservedJob]) -> None:
+    assert jobs["3"].gpus == GpuRequest(gpus.JOB, (("a100", 1),))
+    assert (jobs["20"].gpus, jobs["20"].asks_for) == (GpuRequest(gpus.TASK, (("", 1),), 2, 1024), ())
 
 
 def test_arrays_and_what_else_a_job_says(seen: Observation, jobs: dict[str, ObservedJob]) -> None:

@@ -8,6 +8,9 @@ import scontrol_samples as samples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slurm_sns import gpus
+from slurm_sns.gpus import GpuRequest
+from slurm_sns.model import gpus_of
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.slurm import scontrol_text, translate
 from slurm_sns.slurm.translate import MOST_MEMORY_MB
@@ -60,12 +63,25 @@ def test_nodes_and_partitions_are_the_same() -> None:
     assert translate.partition(partition) == translate.partition(recorded.partition())
 
 
+def test_the_gpus_of_a_job_are_read() -> None:
+    typed = seen(samples.job(TresPerNode="gres/gpu:a100:2", ReqTRES="cpu=1,mem=1G,node=1,gres/gpu=2"))
+    assert (typed.gpus, typed.own_gres, typed.asks_for) == (
+        GpuRequest(gpus.NODE, (("a100", 2),)),
+        "gres/gpu:a100:2",
+        (),
+    )
+    by_task = {"TresPerTask": "cpu=4,gres/gpu=1", "MemPerTres": "gres/gpu:4096"}
+    assert seen(samples.job(**by_task)).gpus == GpuRequest(gpus.TASK, (("", 1),), memory_mb=4096)
+    assert seen(samples.job()).gpus is None
+
+
 @pytest.mark.parametrize(
     ("fields", "asked"),
     [
-        ({"TresPerNode": "gres/gpu:a100:2"}, "gres"),
-        ({"TresPerNode": "gres:gpu:1"}, "gres"),
-        ({"TresPerTask": "cpu=4,gres/gpu=1"}, "gres"),
+        ({"TresPerNode": "gres/gpu:a100:2,gres/shard:1"}, "gres"),
+        ({"TresPerNode": "gres:gpu:1", "GresEnforceBind": "Yes"}, "gres"),
+        ({"TresPerNode": "gres:gpu:1", "GresEnforceBind": "No"}, "gres"),
+        ({"TresPerTask": "cpu=4,gres/shard=1"}, "gres"),
         ({"ReqTRES": "cpu=1,mem=1G,node=1,gres/gpu=1"}, "gres"),
         ({"Switches": "1@00:05:00"}, "switches"),
         ({"Reservation": "maintenance"}, "reservation"),
@@ -233,6 +249,13 @@ def test_what_a_node_has_given_away() -> None:
     without = "".join(text.partition(" GresUsed=")[::2]).replace("AllocTRES=", "AllocTRES=cpu=4,gres/llc=6")
     (record,) = scontrol_text.nodes(without).records
     assert translate.node(record).allocated.ways == 6
+
+
+def test_the_gpus_of_a_node_and_which_of_them_are_in_use() -> None:
+    used = "gpu:a100:1(IDX:0),gpu:b:0(IDX:N/A),llc:6"
+    (record,) = scontrol_text.nodes(samples.node(Gres="gpu:a100:4(S:0-1),gpu:b:2,llc:20", GresUsed=used)).records
+    shown = translate.node(record)
+    assert (shown.capacity.gpus, shown.allocated.gpus) == (gpus_of({"a100": 4, "b": 2}), gpus_of({"a100": 1}))
 
 
 def test_a_reservation() -> None:

@@ -6,7 +6,7 @@ import pytest
 import recorded
 
 from slurm_sns.errors import SnsError
-from slurm_sns.model import Resources
+from slurm_sns.model import Resources, gpus_of
 from slurm_sns.scheduler.observation import JobState, ObservedPartition, PartitionAccess
 from slurm_sns.slurm import translate
 from slurm_sns.submit.hints import Hints
@@ -315,6 +315,14 @@ def test_gres_other_than_ways_and_bandwidth_is_seen_with_and_without_our_record(
         recorded.job(admin_comment=comment), gres_per_node=ValueError("invalid literal for int(): '0k'")
     )
     assert translate.job(unreadable).has_other_gres
+
+
+def test_pyslurm_shows_the_gpus_of_a_node_that_are_in_use_as_far_as_slurmdbd_counts_them() -> None:
+    shown = translate.node(
+        recorded.node(configured_gres={"gpu:a": 2, "gpu:b": 2}, allocated_gres={"gpu": 3, "gpu:a": 2, "llc": 4})
+    )
+    assert shown.capacity.gpus == gpus_of({"a": 2, "b": 2})
+    assert shown.allocated.gpus == (("gpu", 3), ("gpu:a", 2))
 
 
 def test_a_node_whose_gres_cannot_be_read_has_no_ways_to_give_away() -> None:

@@ -177,6 +177,45 @@ def test_what_we_do_not_place_passes_through_and_says_why(asked, reason):
 @pytest.mark.parametrize(
     "asked",
     [
+        {"tres_per_node": "gres/gpu:a100:2"},
+        {"tres_per_task": "cpu=4,gres/gpu=1", "cpus_per_task": 4},
+        {"tres_per_job": "gres/gpu:2", "cpus_per_tres": "gres/gpu:4", "mem_per_tres": "gres/gpu:4096"},
+    ],
+)
+def test_jobs_with_gpus_are_gated_where_the_nodes_have_some(asked):
+    assert verdict(replace(JOB, **asked), places_gpus=True) == GATED
+    assert isinstance(verdict(replace(JOB, **asked)), PassThrough)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"tres_per_node": "gres/gpu:1,gres/shard:2"}, "gres"),
+        ({"tres_per_node": "gres/gpu:1", "has_gres_flags": True}, "gres"),
+        ({"tres_per_task": "cpu=4,license/matlab=1"}, "gres per task"),
+        ({"tres_per_node": "gres/gpu:1", "ntasks_per_tres": 2}, "tasks per gpu"),
+    ],
+)
+def test_other_gres_beside_gpus_pass_through(asked, reason):
+    assert verdict(replace(JOB, **asked), places_gpus=True) == PassThrough(reason)
+
+
+def test_memory_that_goes_with_gpus_is_not_the_default_of_each_cpu():
+    asked = {
+        "tres_per_node": "gres/gpu:1",
+        "mem_per_tres": "gres/gpu:100",
+        "num_tasks": 28,
+        "min_cpus": 28,
+        "max_nodes": 1,
+    }
+    table = {"places_gpus": True, "default_memory_per_cpu_mb": 10_000}
+    assert isinstance(verdict(replace(JOB, **asked), **table), Manage)
+    assert isinstance(verdict(replace(JOB, **{**asked, "mem_per_tres": ""}), **table), Refuse)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
         {"contiguous": 0, "boards_per_node": 0, "segment_size": 0},  # as Slurm 26.05 sends them when not asked for
         {"num_tasks": 3, "cpus_per_task": 4, "min_cpus": 12, "pn_min_cpus": 4, "tres_per_task": "cpu=4"},  # -n3 -c4
         {"comment": "a run", "min_mem_per_node": 0},

@@ -55,6 +55,7 @@ TABLES = (
     replace(TABLE, mode="observe"),
     replace(TABLE, default_partition="", heuristics=()),
     replace(TABLE, sharing=("small", "twins")),
+    replace(TABLE, places_gpus=True, default_memory_per_cpu_mb=0),
 )
 
 
@@ -149,6 +150,56 @@ def _one_field_jobs():
 def test_each_field_by_itself(lua_judge, asked):
     for table in TABLES:
         assert_same(lua_judge, replace(Submission(), **asked), table)
+
+
+GPUS = (
+    *(
+        "gpu",
+        "gres/gpu:2",
+        "gres:gpu:a:2",
+        "gpu:a100_1g.5gb:3",
+        "gpu:1g.5gb:2",
+        "gpu:a",
+        "gpu:a,gpu:b=2",
+        "gpu=4",
+        "gpu:4,",
+    ),
+    *("gpu:0", "gpu:01", "gpu:1k", "gpu:2:3", "gpu:", "gpu:a:", "gpu:a:b:1", "shard:1", "gpux", ",", "gpu:1,fpga:1"),
+    *(
+        "gpu:1,gpu:a:1",
+        "gpu:a:1,gpu:1",
+        "gpu:a:1,gpu:a:1",
+        "gpu:1,gpu:1",
+        "gpu:é:1",
+        "gpu:\u0661",
+        "gpu:a\n",
+        "x/gpu:1",
+    ),
+    *(
+        "gpu:" + "9" * 9,
+        "gpu:" + "9" * 10,
+        "gpu:a:" + "9" * 10,
+        "gpu:" + "a" * 64,
+        "gpu:" + "a" * 65 + ":1",
+        "gpu:1,,gpu:a",
+    ),
+    *(",".join(f"gpu:a{each}:1" for each in range(count)) for count in (8, 9)),
+    *("gpu:1" + "," * count for count in (1019, 1020)),
+    *("gres/gres/gpu:1", "gres/", "gres:", "gpu:a=", "gpu=a", "gpu:-:1", "gpu:_.-1:2", "gpu:.a:2"),
+)
+GRES_FIELDS = ("tres_per_node", "tres_per_task", "tres_per_job", "tres_per_socket", "cpus_per_tres", "mem_per_tres")
+
+
+@pytest.mark.parametrize("text", GPUS, ids=lambda text: ascii(text[:24]))
+def test_gpus_are_read_alike(lua_judge, text):
+    for table in (TABLE, TABLES[-1]):
+        for field in GRES_FIELDS:
+            assert_same(lua_judge, Submission(**{field: text}), table)
+            assert_same(lua_judge, Submission(**{field: text}, has_gres_flags=True), table)
+            for other in ("tres_per_node", "tres_per_task"):
+                assert_same(
+                    lua_judge, Submission(**{other: "cpu=2,gpu:1" if "task" in other else "gpu:1", field: text}), table
+                )
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, "JS1:H4sI;", "note sns"], ids=ascii)

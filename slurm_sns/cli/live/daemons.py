@@ -129,7 +129,7 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
         return beat.last()
 
     dog = Watchdog(
-        JobsAlone(with_reservations=settings.sharing_rules is not None),
+        JobsAlone(with_reservations=settings.sharing_rules is not None, reads_gpus=settings.places_gpus),
         SlurmExecutor(),
         last_beat,
         clock=stop,

@@ -79,6 +79,7 @@ def settings(config: Config) -> Settings:
         queued_check_s=config.rescheduling.queued_check_s,
         restarts=config.rescheduling.restart == "on",
         sharing=config.sharing_rules,
+        places_gpus=config.places_gpus,
         shares=None if shares == "slurm" else shares,
         closids={name: nodes.closids for nodes in config.nodes if nodes.closids for name in nodes.node_names},
     )
@@ -137,6 +138,7 @@ def ports(config: Config, clock: StopSignal, lives: Callable[[], None]) -> Ports
         state=SlurmState(
             AccountingDatabase(log.info, with_shares=config.matching.shares == "slurm"),
             frozenset(config.sharing.partitions),
+            reads_gpus=config.places_gpus,
         ),
         executor=SlurmExecutor(),
         history=history,

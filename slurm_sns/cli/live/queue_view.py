@@ -90,6 +90,7 @@ def size(row: Row) -> str:
         return f"{row['cpus']}cpu"
     nodes = f"{demand['nodes']}x" if demand["nodes"] > 1 else ""
     extra = "".join(f",{demand[key]}{unit}" for key, unit in (("ways", "w"), ("bandwidth_gbps", "GB/s")) if demand[key])
+    extra += "".join(f",{count}gpu{kind and f':{kind}'}" for kind, count in demand["gpus"].items())
     return f"{nodes}{demand['cores']}c,{demand['memory_mb'] / 1024:.3g}G{extra}"
 
 

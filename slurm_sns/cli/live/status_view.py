@@ -37,6 +37,8 @@ RESOURCES = (
 )
 #: The same for what is shown only where it is counted.
 CLOSIDS = ("closids", "CLOSIDs", 1)
+#: GPUs are counted by type: this and the type are the key.
+GPUS = "gpus:"
 OF_ACCOUNT = ("share", "cores", "memory GiB")
 
 
@@ -106,7 +108,7 @@ def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:
     if "agents" in answer:
         yield f"agents: {_agents(answer)}"
         yield f"learning: {_learning(answer)}"
-    for key, name, unit in (*RESOURCES, *_closids(answer)):
+    for key, name, unit in (*RESOURCES, *_closids(answer), *_gpus(answer)):
         yield f"{name}: {_share(answer, key, unit)}"
     if answer["matched"]:
         yield f"last matches: {printable(_matches(answer))}"
@@ -232,16 +234,16 @@ def _nodes(answer: Answer, *, with_bars: bool) -> Table:
 
 
 def _groups(nodes: list[Answer]) -> list[tuple[list[str], Answer]]:
-    found: dict[tuple[Any, ...], tuple[list[str], Answer]] = {}
+    found: dict[str, tuple[list[str], Answer]] = {}
     for node in nodes:
-        key = (*node["capacity"].values(), *node["free"].values())
+        key = str((node["capacity"], node["free"]))
         found.setdefault(key, ([], node))[0].append(node["name"])
     return sorted(found.values(), key=lambda group: -_full(group[1], "cores"))
 
 
 def _cells(of: Answer, kinds: list[tuple[str, str, int]], *, with_bars: bool) -> Iterator[RenderableType]:
     for _, key, unit in kinds:
-        there = of["capacity"][key] > 0
+        there = _amount(of["capacity"], key) > 0
         yield Text(_share(of, key, unit) if there else "-")
         if with_bars:
             full = _full(of, key)
@@ -276,7 +278,7 @@ def _accounts(answer: Answer) -> Table:
 def _kinds(of: Answer) -> list[tuple[str, str, int]]:
     """The resources of which there is any capacity: (name, key, unit)."""
     there = [each for each in RESOURCES if of["capacity"][each[0]]]
-    return [(name, key, unit) for key, name, unit in (*there, *_closids(of))]
+    return [(name, key, unit) for key, name, unit in (*there, *_closids(of), *_gpus(of))]
 
 
 def _closids(of: Answer) -> tuple[tuple[str, str, int], ...]:
@@ -284,15 +286,25 @@ def _closids(of: Answer) -> tuple[tuple[str, str, int], ...]:
     return (CLOSIDS,) if of["capacity"]["closids"] else ()
 
 
+def _gpus(of: Answer) -> Iterator[tuple[str, str, int]]:
+    """GPUs of each type, where there are any; those without a type have an empty one."""
+    for kind in of["capacity"]["gpus"]:
+        yield f"{GPUS}{kind}", f"GPUs {kind}".strip(), 1
+
+
+def _amount(of: Answer, key: str) -> Any:
+    return of["gpus"].get(key.removeprefix(GPUS), 0) if key.startswith(GPUS) else of[key]
+
+
 def _share(of: Answer, key: str, unit: int) -> str:
-    capacity, free = of["capacity"][key], of["free"][key]
+    capacity, free = _amount(of["capacity"], key), _amount(of["free"], key)
     return f"{(capacity - free) / unit:.0f}/{capacity / unit:.0f}"
 
 
 def _full(of: Answer, key: str) -> float:
     """The used part, from 0 to 1. It is limited to that, because withheld capacity can make free negative."""
-    capacity = of["capacity"][key]
-    return min(1.0, max(0.0, 1 - of["free"][key] / capacity)) if capacity else 0.0
+    capacity = _amount(of["capacity"], key)
+    return min(1.0, max(0.0, 1 - _amount(of["free"], key) / capacity)) if capacity else 0.0
 
 
 def _cycle(answer: Answer) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from slurm_sns.gpus import by_type
 from slurm_sns.model import Resources
 
 
@@ -21,6 +22,8 @@ class ResourceAmounts(TypedDict):
     """Memory bandwidth, GB/s."""
     closids: int
     """CLOSIDs; 0 where nobody counts them."""
+    gpus: dict[str, int]
+    """GPUs by type, under the empty name those without a type or of any; empty where there are none."""
 
 
 class JobDemand(ResourceAmounts):
@@ -582,4 +585,5 @@ def amounts(of: Resources) -> ResourceAmounts:
         "ways": of.ways,
         "bandwidth_gbps": of.bandwidth_gbps,
         "closids": of.closids,
+        "gpus": by_type(of.gpus),
     }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from slurm_sns import __version__
+from slurm_sns.gpus import by_type
 from slurm_sns.metric_table import Samples
 from slurm_sns.model import NOTHING, Job, Node, Reason, Resources, WaitKind, total
 from slurm_sns.policies.placement.reasons import idle_withheld_cores
@@ -247,7 +248,7 @@ def left_free(view: View) -> list[Node]:
 
 
 def _not_negative(amounts: Resources) -> Resources:
-    return Resources(*(max(0, amount) for amount in amounts))
+    return amounts.minus(amounts.up_to(NOTHING))
 
 
 def _capacity(nodes: Sequence[Node]) -> Samples:
@@ -263,7 +264,12 @@ def _capacity(nodes: Sequence[Node]) -> Samples:
     if has.bandwidth_gbps:
         values["memory_bandwidth_bytes_per_second"] = has.bandwidth_gbps * BYTES_OF_GB
         values["free_memory_bandwidth_bytes_per_second"] = free.bandwidth_gbps * BYTES_OF_GB
-    return {name: [([], value)] for name, value in values.items()}
+    found: Samples = {name: [([], value)] for name, value in values.items()}
+    if has.gpus:
+        left = by_type(free.gpus)
+        found["gpus"] = [([kind], count) for kind, count in by_type(has.gpus).items()]
+        found["free_gpus"] = [([kind], left.get(kind, 0)) for kind in by_type(has.gpus)]
+    return found
 
 
 def stranded_cores(view: View, nodes: Iterable[Node]) -> int:

@@ -77,7 +77,7 @@ def reason(job: ObservedJob, settings: Settings) -> str:
     record = job.record
     if job.unreadable:
         return f"its record cannot be read: {job.unreadable}"
-    found = [*_unmanaged(job, settings), *([] if record is not None else _asked(job))]
+    found = [*_unmanaged(job, settings), *([] if record is not None else _asked(job, settings))]
     if found:
         return "; ".join(found)
     if job.state is JobState.PENDING and job.priority == 0:
@@ -101,22 +101,22 @@ def _unmanaged(job: ObservedJob, settings: Settings) -> Iterator[str]:
         yield SHARES_IN_PART
 
 
-def _asked(job: ObservedJob) -> Iterator[str]:
+def _asked(job: ObservedJob, settings: Settings) -> Iterator[str]:
     """What the job's owner asked for. Not for marked jobs: their nodes and gres may come from a placement of ours."""
     if job.comment == "sns:off":
         yield "its comment is sns:off"
-    names = dict.fromkeys((*_shown_elsewhere(job), *job.asks_for))
+    names = dict.fromkeys((*_shown_elsewhere(job, settings), *job.asks_for))
     if names:
         yield "it " + " and ".join(ASKS.get(name, f"asks for {name}") for name in names)
 
 
-def _shown_elsewhere(job: ObservedJob) -> Iterator[str]:
+def _shown_elsewhere(job: ObservedJob, settings: Settings) -> Iterator[str]:
     """What the job asks for as fields other than `asks_for` show it, by the keys of `ASKS`."""
     shown = {
         "not a batch job": not job.is_batch,
         # Once a job runs, Slurm shows the number of nodes that it got.
         "range of nodes": job.state is JobState.PENDING and (job.nodes_max or 0) > max(job.nodes_min or 1, 1),
-        "gres": job.ways > 0 or job.bandwidth_gbps > 0,
+        "gres": job.ways > 0 or job.bandwidth_gbps > 0 or (job.gpus is not None and not settings.places_gpus),
         "node list": bool(job.pinned_to),
     }
     yield from (name for name, is_so in shown.items() if is_so)

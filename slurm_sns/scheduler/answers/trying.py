@@ -24,7 +24,7 @@ from slurm_sns.scheduler.snapshot.plannable import SHARES_IN_PART
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.submit import capacity
 from slurm_sns.submit.judge import SHARED_AND_OTHERS, Manage, PassThrough, Refuse, Verdict, judge
-from slurm_sns.submit.submission import MOST_SCRIPT_BYTES, Submission
+from slurm_sns.submit.submission import MOST_SCRIPT_BYTES, Submission, gpus_of_job
 from slurm_sns.submit.table import FilterTable
 
 #: The id of a job that is only tried: larger than any id that Slurm gives (MaxJobId), smaller than our tasks' ids.
@@ -242,6 +242,7 @@ def observed(
         tasks_per_node=size.tasks_per_node,
         memory_per_cpu_mb=_memory_per_cpu_mb(asked, rules.table.default_memory_per_cpu_mb),
         memory_per_node_mb=asked.min_mem_per_node,
+        gpus=gpus_of_job(asked),
         walltime_s=_limit_s(told, partitions, view),
         constraint=asked.features,
         excluded=_excluded(told),
@@ -268,7 +269,9 @@ def _assumed(told: Mapping[str, str], view: View, account: str) -> Iterator[str]
 
 
 def _memory_per_cpu_mb(asked: Submission, default_mb: int) -> int | None:
-    """The memory of each CPU; None where it is given by node, or the job gets all the memory of its nodes."""
+    """The memory of each CPU; None where it is given by node or GPU, or the job gets all the memory of its nodes."""
+    if asked.mem_per_tres:
+        return None
     by_cpu_mb = default_mb if asked.min_mem_per_cpu is None else asked.min_mem_per_cpu
     return by_cpu_mb or None if asked.min_mem_per_node is None else None
 

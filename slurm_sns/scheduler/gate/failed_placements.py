@@ -110,8 +110,8 @@ OWN_RELIEVED_S = 10.0
 
 #: Account, QOS, partitions and user id of a job: jobs with equal ones share their limits.
 Owner = tuple[str, str, tuple[str, ...], int]
-#: Nodes, CPUs, memory (MiB) and time (s) of a job, and its id.
-Size = tuple[tuple[int, int, int, float], int]
+#: Nodes, CPUs, memory (MiB), GPUs and time (s) of a job, and its id.
+Size = tuple[tuple[int, int, int, int, float], int]
 #: Slurm's reason for a limit, and the owner that met it.
 Group = tuple[str, Owner]
 
@@ -267,10 +267,11 @@ def _shared(job: ObservedJob) -> tuple[str, str]:
     return f"account {job.account}", f"qos {job.qos}"
 
 
-def _amounts(job: ObservedJob) -> tuple[int, int, int, float]:
-    """Nodes, CPUs, memory (MiB), time (s)."""
+def _amounts(job: ObservedJob) -> tuple[int, int, int, int, float]:
+    """Nodes, CPUs, memory (MiB), GPUs, time (s)."""
     memory_mb = job.memory_per_node_mb or (job.memory_per_cpu_mb or 0) * job.cpus
-    return job.fewest_nodes, job.cpus, memory_mb, inf if job.walltime_s is None else job.walltime_s
+    gpus = 0 if job.gpus is None else job.gpus.in_all(job.tasks, job.fewest_nodes)
+    return job.fewest_nodes, job.cpus, memory_mb, gpus, inf if job.walltime_s is None else job.walltime_s
 
 
 def _demands(job: ObservedJob) -> frozenset[str]:

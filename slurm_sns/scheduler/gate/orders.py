@@ -65,7 +65,9 @@ class GateOrder:
         tasks_per_node: 0 clears it.
         tasks: all tasks of the job, sent with the tasks per node: Slurm before 26.05 would make them nodes times tasks
             per node (seen on 24.11).
+        cpus_of_gpus: with the owner's tasks per node: the CPUs that the job asks for by its GPUs, in all.
         gres: ways and bandwidth (GB/s) on each node; two zeros clear them.
+        own_gres: what the job's owner asks for in the same field of Slurm's, which is sent beside them: GPUs.
         memory: the memory request, by CPU or by node.
         site_factor: Slurm's SiteFactor.
         extra: the whole new text of Extra.
@@ -80,7 +82,9 @@ class GateOrder:
     nodes: tuple[str, ...] | None = None
     tasks_per_node: int | None = None
     tasks: int | None = None
+    cpus_of_gpus: int = 0
     gres: tuple[int, int] | None = None
+    own_gres: str = ""
     memory: MemoryRequest | None = None
     site_factor: int | None = None
     extra: str | None = None
@@ -137,7 +141,7 @@ def place(job: ObservedJob, placement: Placement, now_s: float, *, has_boost: bo
         nodes=placement.nodes,
         tasks_per_node=placement.tasks_per_node,
         tasks=None if placement.tasks_per_node is None else job.tasks,
-        gres=(placement.ways, placement.bandwidth_gbps) if placement.ways or placement.bandwidth_gbps else None,
+        **_gres(job, placement.ways, placement.bandwidth_gbps, is_given=True),
         memory=None if placement.memory_mb is None else MemoryRequest(placement.memory_mb),
         site_factor=BOOST if has_boost else None,
         extra=None if placement.grant is None else grants.with_grant(job.extra, placement.grant),
@@ -315,13 +319,21 @@ def _taken_back(job: ObservedJob, record: Record, kind: OrderKind, left: Record,
         nodes=() if has_nodes_of(job, record) else None,
         tasks_per_node=own_tasks,
         tasks=None if own_tasks is None else job.tasks,
-        gres=(0, 0) if is_our_gres and (record.ways or record.bandwidth_gbps) else None,
+        cpus_of_gpus=0 if own_tasks is None or job.gpus is None else job.gpus.cpus * job.gpus.in_all(job.tasks, 1),
+        **_gres(job, record.ways, record.bandwidth_gbps, is_given=False) if is_our_gres else {},
         memory=_own_memory(job, record),
         site_factor=0 if record.is_placed else None,
         extra=grants.without_grant(job.extra) if record.is_placed else None,
         address=job.task_address,
         limit_s=None if record.own_limit_s is None else own_limit_s(job),
     )
+
+
+def _gres(job: ObservedJob, ways: int, bandwidth_gbps: int, *, is_given: bool) -> dict[str, Any]:
+    """The fields of an order that gives the job these gres beside its owner's, or takes them; none if both are 0."""
+    if not (ways or bandwidth_gbps):
+        return {}
+    return {"gres": (ways, bandwidth_gbps) if is_given else (0, 0), "own_gres": job.own_gres}
 
 
 def _own_tasks_per_node(job: ObservedJob, record: Record) -> int | None:

@@ -142,7 +142,8 @@ def is_to_be_planned(job: ObservedJob, status: Status, settings: Settings) -> bo
     if settings.mode == "advise" or is_advised:
         return waits and is_advised and status is Status.SLURMS
     is_managed = bool(job.partitions) and set(job.partitions) <= settings.partitions
-    return waits and status is Status.FOREIGN and job.is_batch and job.is_plain and is_managed
+    is_plain = job.is_plain and (job.gpus is None or settings.places_gpus)
+    return waits and status is Status.FOREIGN and job.is_batch and is_plain and is_managed
 
 
 def _is_ours(job: ObservedJob, status: Status) -> bool:

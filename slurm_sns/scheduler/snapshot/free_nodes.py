@@ -17,7 +17,7 @@ from slurm_sns.closids import are_counted, counted, with_closid
 from slurm_sns.model import NOTHING, ActiveJob, ActiveState, JobPool, Node, Resources
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
-from slurm_sns.scheduler.snapshot.geometry import placed_demand
+from slurm_sns.scheduler.snapshot.geometry import gpus_on_each, placed_demand
 
 
 def count_closids(observation: Observation, closids: Mapping[str, int]) -> Observation:
@@ -79,7 +79,7 @@ def placed_jobs(observation: Observation, statuses: Mapping[int, Status]) -> lis
         if statuses[job.id].has_placement:
             pinned = [by_name[name] for name in job.pinned_to if name in by_name]
             demand = placed_demand(job, pinned) if pinned else NOTHING
-            taken = {node.name: Resources(*map(min, demand, node.capacity)) for node in pinned}
+            taken = {node.name: demand.up_to(node.capacity) for node in pinned}
             found.append((job, {node.name: node.capacity for node in pinned} if job.is_alone else taken))
     return found
 
@@ -123,9 +123,10 @@ def _taken(placed: Iterable[Placed]) -> dict[str, Resources]:
 
 
 def _free(node: ObservedNode, taken: Resources) -> Resources:
-    """What is free on a node. Where no bandwidth or no CLOSID is left, jobs that ask for none are kept from nothing."""
+    """What is free on a node. Where none is left of what few jobs need, jobs that need none are kept from nothing."""
     free = node.left(taken)
-    return free._replace(bandwidth_gbps=max(0, free.bandwidth_gbps), closids=max(0, free.closids))
+    gpus = tuple(each for each in free.gpus if each[1] > 0)
+    return free._replace(bandwidth_gbps=max(0, free.bandwidth_gbps), closids=max(0, free.closids), gpus=gpus)
 
 
 def _drawn_unmanaged(observation: Observation, gbps_per_core: float) -> dict[str, Resources]:
@@ -209,7 +210,9 @@ def _part(job: ObservedJob, threads: Mapping[str, int]) -> Resources:
     """What the job has on each of its nodes; `threads` are the threads per core of the nodes that have several."""
     count = len(job.allocated)
     cores = -(-job.occupies.cores // (count * threads.get(job.allocated[0], 1)))
-    return Resources(cores, -(-job.occupies.memory_mb // count), job.ways, job.bandwidth_gbps)
+    return Resources(
+        cores, -(-job.occupies.memory_mb // count), job.ways, job.bandwidth_gbps, gpus=gpus_on_each(job, count)
+    )
 
 
 def _starting(placed: Iterable[Placed], now_s: int) -> Iterator[ActiveJob]:

@@ -7,14 +7,16 @@ because Slurm does not: after a placement it shows our tasks per node as if the 
 the geometry when they give a gated job a number of nodes.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from slurm_sns.closids import are_counted, with_closid
 from slurm_sns.errors import Infeasible, NeverStarts
-from slurm_sns.model import Alternative, Resources
+from slurm_sns.gpus import JOB, MOST_GPUS, NODE, TASK, total
+from slurm_sns.model import Alternative, Gpus, Resources
 from slurm_sns.policies.base import Request, on_whole_cores
 from slurm_sns.policies.placement.request import compact, holding
 from slurm_sns.scheduler.observation import ObservedJob, ObservedNode
@@ -27,15 +29,22 @@ class Extremes(NamedTuple):
     least_threads: int
     most_memory_mb: int
     most_cpus: int
+    most_gpus: Gpus = ()
 
 
 def extremes(nodes: Iterable[ObservedNode | NodeKind]) -> Extremes:
-    """The fewest threads of a core, the largest memory in MiB and the most CPUs of one node, of at least one node."""
+    """The fewest threads of a core, and the most memory in MiB, CPUs and GPUs of one node, of at least one node."""
+    nodes = list(nodes)
+    most_gpus: dict[str, int] = {}
+    for node in nodes:
+        for name, count in node.capacity.gpus:
+            most_gpus[name] = max(count, most_gpus.get(name, 0))
     seen = [(node.threads_per_core, node.capacity.memory_mb, node.capacity.cores) for node in nodes]
     return Extremes(
         least_threads=min(threads for threads, _, _ in seen),
         most_memory_mb=max(memory_mb for _, memory_mb, _ in seen),
         most_cpus=max(threads * cores for threads, _, cores in seen),
+        most_gpus=tuple(sorted(most_gpus.items())),
     )
 
 
@@ -52,7 +61,7 @@ def geometry(job: ObservedJob, kinds: NodeKinds) -> Alternative:
         raise NeverStarts(f"no node in partition {','.join(job.partitions)}")
     limits = extremes(kinds)
     if job.tasks > 1 and not is_fixed(job):
-        return _equal_parts(job, kinds, limits)
+        return _equal_parts(job, kinds)
     if job.nodes_max is not None and job.nodes_max != (job.nodes_min or 1):
         # Seen: a job of -N1-3 that is pinned to one node gets two others beside it.
         raise Infeasible(f"asks for {job.nodes_min or 1} to {job.nodes_max} nodes: how many it gets is Slurm's choice")
@@ -72,10 +81,28 @@ def demand(job: ObservedJob, tasks: int, count: int, limits: Extremes) -> Resour
 
     Slurm gives whole cores, and memory per CPU counts every CPU of these cores. A job that names no memory gets a whole
     node's. A job may ask for more CPUs than its tasks need (MinCPUsNode, NumCPUs; Slurm itself raises them by
-    MaxMemPerCPU), which a policy's `Request` cannot express.
+    MaxMemPerCPU; --cpus-per-gpu), which a policy's `Request` cannot express.
+
+    Raises:
+        Infeasible: how many GPUs it takes of each node is Slurm's choice.
     """
     cpus = max(tasks * job.cpus_per_task, job.min_cpus_per_node, ceil(job.cpus / count))
-    return on_whole_cores(cpus, limits.least_threads, job.memory_per_cpu_mb, per_node_mb(job, limits))
+    asked = job.gpus
+    if asked is None:
+        return on_whole_cores(cpus, limits.least_threads, job.memory_per_cpu_mb, per_node_mb(job, limits))
+    gpus = asked.on_a_node(tasks, count)
+    cpus = max(cpus, asked.cpus * total(gpus))
+    found = on_whole_cores(cpus, limits.least_threads, job.memory_per_cpu_mb, per_node_mb(job, limits))
+    return found._replace(gpus=gpus, **({"memory_mb": asked.memory_mb * total(gpus)} if asked.memory_mb else {}))
+
+
+def gpus_on_each(job: ObservedJob, count: int) -> Gpus:
+    """The GPUs that a job with `count` nodes has on each of them, as if its tasks lay evenly."""
+    asked = job.gpus
+    if asked is None or (asked.by == JOB and count > 1):
+        return ()
+    gpus = asked.on_a_node(ceil(job.tasks / count), count)
+    return tuple((name, min(number, MOST_GPUS)) for name, number in gpus)
 
 
 def per_node_mb(job: ObservedJob, limits: Extremes) -> int | None:
@@ -85,7 +112,8 @@ def per_node_mb(job: ObservedJob, limits: Extremes) -> int | None:
 
 def names_no_memory(job: ObservedJob) -> bool:
     """Whether the job gets all the memory of each of its nodes (`--mem=0`, or no `--mem` and no default)."""
-    return job.memory_per_cpu_mb is None and not job.memory_per_node_mb
+    by_gpu = job.gpus is not None and job.gpus.memory_mb
+    return job.memory_per_cpu_mb is None and not job.memory_per_node_mb and not by_gpu
 
 
 def wants_more_cpus(job: ObservedJob) -> bool:
@@ -96,6 +124,8 @@ def wants_more_cpus(job: ObservedJob) -> bool:
 def placed_demand(job: ObservedJob, nodes: Sequence[ObservedNode]) -> Resources:
     """The most that a placed job will take on each node to which it is pinned, with the gres that we gave it."""
     count, limits = max(1, len(job.pinned_to)), extremes(nodes)
+    if job.gpus is not None and job.gpus.by == JOB:  # of several nodes only if its owner has changed it since
+        job = replace(job, gpus=job.gpus._replace(by=NODE))
     tasks = _most_tasks_on_a_node(job, count, limits)
     if job.tasks_per_node is not None:
         tasks = min(job.tasks_per_node, job.tasks)
@@ -161,16 +191,25 @@ def _most_tasks_on_a_node(job: ObservedJob, count: int, limits: Extremes) -> int
     Slurm itself chooses how to split -N 2 -n 16: 15 + 1 was seen.
     """
     most = max(1, job.tasks - count + 1)
-    return min(most, max(limits.most_cpus // job.cpus_per_task, ceil(job.tasks / count)))
+    held = limits.most_cpus // job.cpus_per_task
+    if job.gpus is not None and job.gpus.by == TASK:
+        held = min(held, _tasks_with_gpus(job.gpus.on_a_node(1, count), limits.most_gpus))
+    return min(most, max(held, ceil(job.tasks / count)))
+
+
+def _tasks_with_gpus(of_a_task: Gpus, there: Gpus) -> int:
+    """For how many tasks the GPUs suffice."""
+    has = dict(there)
+    return min(has.get(name, 0) // count for name, count in of_a_task)
 
 
 @dataclass(frozen=True, slots=True)
-class _LiveRequest(Request):
+class LiveRequest(Request):
     """The request of a job that gives only its number of tasks, with CPUs that a plain `Request` cannot express.
 
     The job may ask for more CPUs than its tasks need: on each of its nodes (MinCPUsNode) or on all of them together
-    (NumCPUs). For a job that asks for no more, a plain `Request` gives the same if it is made with the fewest threads
-    of all nodes and, where the job names no memory, the largest memory of all nodes.
+    (NumCPUs), and for GPUs. For a job that asks for no more, a plain `Request` gives the same if it is made with the
+    fewest threads of all nodes and, where the job names no memory, the largest memory of all nodes.
     """
 
     job: ObservedJob = field(kw_only=True)
@@ -187,22 +226,36 @@ class _LiveRequest(Request):
             return 0
         tasks, nodes = cpus // self.cpus_per_task, -(-self.job.cpus // cpus)
         # The CPUs fit only on `nodes` nodes or more: ceil(self.tasks / tasks) >= nodes, solved for tasks.
-        return tasks if nodes <= 1 else min(tasks, (self.tasks - 1) // (nodes - 1))
+        tasks = tasks if nodes <= 1 else min(tasks, (self.tasks - 1) // (nodes - 1))
+        return tasks if self.job.gpus is None else self._most_with_gpus(tasks, capacity)
+
+    def _most_with_gpus(self, most: int, capacity: Resources) -> int:
+        """As many of these tasks as the node has GPUs for, and the CPUs and the memory that go with these."""
+        if self.job.gpus is not None and self.job.gpus.by == JOB:  # all of them on one node, or not at all
+            return self.tasks if most >= self.tasks and self.on_a_node(self.tasks).within(capacity) else 0
+        fitting = range(1, min(most, self.tasks) + 1)
+        return bisect_left(fitting, True, key=lambda tasks: not self.on_a_node(tasks).within(capacity))
 
 
-def _equal_parts(job: ObservedJob, kinds: NodeKinds, limits: Extremes) -> Alternative:
-    """The alternative on the fewest nodes: scale 1 of Spread-n-Share."""
-    request = _LiveRequest(
+def live_request(job: ObservedJob, kinds: NodeKinds, **more: Any) -> LiveRequest:
+    """What a job asks for that gives only its number of tasks; `more` are further fields of a `Request`."""
+    limits = extremes(kinds)
+    return LiveRequest(
         tasks=job.tasks,
         cpus_per_task=job.cpus_per_task,
         threads_per_core=limits.least_threads,
         memory_per_cpu_mb=job.memory_per_cpu_mb,
-        memory_per_node_mb=per_node_mb(job, limits),
+        memory_per_node_mb=None if job.gpus is not None and job.gpus.memory_mb else per_node_mb(job, limits),
         job=job,
         limits=limits,
+        **more,
     )
+
+
+def _equal_parts(job: ObservedJob, kinds: NodeKinds) -> Alternative:
+    """The alternative on the fewest nodes: scale 1 of Spread-n-Share."""
     try:
-        return compact(request, kinds)
+        return compact(live_request(job, kinds), kinds)
     except Infeasible:
         raise _too_large(job, kinds) from None
 
@@ -219,7 +272,7 @@ def _too_large(job: ObservedJob, kinds: NodeKinds) -> Infeasible:
         f"{job.tasks} tasks of {job.cpus_per_task} CPUs fit on no nodes of partition {','.join(job.partitions)}: "
         f"{sum(kind.number for kind in kinds)} nodes, the largest with {largest.cores} cores and "
         f"{largest.memory_mb} MiB"
-    )
+    ) + (", or the GPUs that it asks for are on no node" if job.gpus is not None else "")
     return Infeasible(told) if _could_hold_parts(job, kinds) else NeverStarts(told)
 
 

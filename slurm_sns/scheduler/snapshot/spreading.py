@@ -2,6 +2,7 @@
 
 A job is spreadable (docs/develop/life-of-a-job.md) if its owner gave a hint of Spread-n-Share, and no geometry besides
 the number of tasks. A job of one task is never spread, but it shares nodes by its program's profile like the others.
+So does a job that asks for GPUs: it is not spread, because more nodes may mean more GPUs.
 
 A job's size is all that its alternatives are made from. Owners choose it, and a new size costs work. So each user may
 have a number of new sizes in a cycle; jobs of further new sizes wait for the next cycles. A known size does not count,
@@ -16,11 +17,20 @@ from operator import attrgetter
 from sys import maxsize
 
 from slurm_sns.errors import Closed, Infeasible
-from slurm_sns.model import Reason, Resources, WaitKind
+from slurm_sns.gpus import JOB, NODE, GpuRequest
+from slurm_sns.model import Alternative, Reason, Resources, WaitKind
 from slurm_sns.policies.base import Choice, JobRequest, MakeAlternatives, NodeType, Request, own_geometry
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.observation import ObservedJob
-from slurm_sns.scheduler.snapshot.geometry import extremes, geometry, is_fixed, per_node_mb, wants_more_cpus
+from slurm_sns.scheduler.snapshot.geometry import (
+    extremes,
+    geometry,
+    is_fixed,
+    live_request,
+    per_node_mb,
+    takes_all_memory,
+    wants_more_cpus,
+)
 from slurm_sns.scheduler.snapshot.node_sets import NodeKinds
 from slurm_sns.submit.hints import Hints, asks_for_spreading
 
@@ -137,17 +147,40 @@ class Spreader:
             own = replace(geometry(job, kinds), exclusive=job.wants_empty_nodes)
             if not self._spreading.never_in.isdisjoint(job.partitions):
                 return own_geometry(JobRequest(own), ())
+            if job.gpus is not None:
+                return self._with_gpus(job, job.gpus, own, program=program, kinds=kinds)
             asked = None if hints is None or keeps_geometry(job) else request(job, hints, kinds)
             of_job = JobRequest(own, asked, self._spreading.programs.get(program), program)
             return self._spreading.alternatives(of_job, types_of(kinds))
         except Infeasible as never:
             return type(never)(str(never))  # without its traceback, which would keep the whole observation in memory
 
+    def _with_gpus(
+        self, job: ObservedJob, of_job: GpuRequest, own: Alternative, *, program: str, kinds: NodeKinds
+    ) -> Choice:
+        """The alternatives of a job with GPUs, on nodes that have enough: at scale 1, by its program's profile."""
+        gpus, hints = own.demand.gpus, job.hints
+        able = tuple(kind for kind in kinds if Resources(0, 0, gpus=gpus).within(kind.capacity))
+        asked = None
+        if hints is not None and asks_for_spreading(hints) and not is_fixed(job):
+            # What is asked of the whole job is asked of its one node; the policy also looks at what it then drops.
+            of_node = replace(job, gpus=of_job._replace(by=NODE)) if of_job.by == JOB else job
+            asked = live_request(of_node, able, alpha=hints.alpha, max_scale=1, exclusive=own.exclusive)
+        bare = replace(own, demand=own.demand._replace(gpus=()))
+        requested = JobRequest(bare, asked, self._spreading.programs.get(program), program)
+        found = self._spreading.alternatives(requested, types_of(able))
+        # The policy counts no GPUs. At scale 1 each alternative has as many nodes, and tasks on them, as the own one.
+        whole = tuple(replace(each, demand=each.demand._replace(gpus=gpus)) for each in found.alternatives)
+        kept = tuple(each for each in whole if not (of_job.memory_mb and takes_all_memory(job, each)))
+        if not kept:
+            raise Infeasible("asks for empty nodes and for memory with each GPU: how much it gets is Slurm's choice")
+        return found._replace(alternatives=kept)
+
 
 def keeps_geometry(job: ObservedJob) -> bool:
     """Whether the job has a geometry of its own, so that its number of nodes may not be chosen."""
-    hints = job.hints
-    return is_fixed(job) or wants_more_cpus(job) or hints is None or not asks_for_spreading(hints)
+    hints, has_gpus = job.hints, job.gpus is not None
+    return is_fixed(job) or wants_more_cpus(job) or has_gpus or hints is None or not asks_for_spreading(hints)
 
 
 def request(job: ObservedJob, hints: Hints, kinds: NodeKinds) -> Request:
@@ -194,6 +227,7 @@ _asked = attrgetter(
     "tasks_per_node",
     "memory_per_cpu_mb",
     "memory_per_node_mb",
+    "gpus",
     "partitions",
     "is_alone",
     "hints",

@@ -7,8 +7,11 @@ site, `running` checks what slurmctld runs with after the rendered files are inc
 from collections.abc import Iterator, Mapping
 
 from slurm_sns.config import Config, NodeEntry
+from slurm_sns.gpus import listed, written
+from slurm_sns.node_lists import folded
 from slurm_sns.scheduler.observation import ObservedNode
-from slurm_sns.slurm.check import RECONFIGURE, Finding, merged
+from slurm_sns.slurm import libslurm
+from slurm_sns.slurm.check import RECONFIGURE, Finding, merged, warning
 from slurm_sns.slurm.site import Site
 
 
@@ -51,6 +54,7 @@ def description(config: Config, site: Site) -> Iterator[Finding]:
     advice = f"sns.yaml: default_partition: {site.default_partition or 'null'}"
     yield Finding(said == runs, "the default partition in sns.yaml", said, runs, advice=advice)
     yield from merged(_nodes(config, site))
+    yield from _gpus(config, site)
 
 
 def running(config: Config, site: Site, expected: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
@@ -82,6 +86,42 @@ def _shape(node: ObservedNode, said: NodeEntry) -> Finding:
     found, wanted = f"{said.cores} cores, {said.memory_mb} MiB", f"{runs.cores} cores, {runs.memory_mb} MiB"
     advice = f"sns.yaml, nodes, {said.names}: cores: {runs.cores}, memory_mb: {runs.memory_mb}"
     return Finding(found == wanted, "NODES as sns.yaml says", found, wanted, advice=advice)
+
+
+def _gpus(config: Config, site: Site) -> Iterator[Finding]:
+    """Whether the GPUs of the nodes are those of sns.yaml; jobs with GPUs are placed if it names any."""
+    described = _described(config)
+    nodes = [node for node in site.nodes if node.name in described]
+    if not config.places_gpus:
+        having = [node.name for node in nodes if node.capacity.gpus]
+        if having:
+            yield warning(
+                False,
+                "jobs that ask for GPUs are placed",
+                f"{folded(having)} have GPUs, which sns.yaml does not name",
+                "gpus in the entries of nodes",
+                "Slurm alone places these jobs: sns.yaml, nodes, gpus",
+            )
+        return
+    yield from merged((node.name, _gpus_of(node, described[node.name])) for node in nodes)
+    yield Finding(
+        site.shows_gpus,
+        "what jobs ask of GPUs is read through our own library",
+        site.binding,
+        libslurm.PATH.name,
+        advice="build it (plugins/libslurm/Makefile), beside pyslurm; without it Slurm alone places jobs with GPUs",
+    )
+
+
+def _gpus_of(node: ObservedNode, said: NodeEntry) -> Finding:
+    runs = written(node.capacity.gpus)
+    return Finding(
+        listed(said.gpus) == node.capacity.gpus,
+        "GPUs of NODES as sns.yaml says",
+        said.gpus or "none",
+        runs or "none",
+        advice=f'sns.yaml, nodes, {said.names}: gpus: "{runs}"',
+    )
 
 
 def _gres(node: ObservedNode, said: NodeEntry) -> Finding:

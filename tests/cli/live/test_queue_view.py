@@ -36,6 +36,11 @@ def test_a_wide_terminal_shows_every_column() -> None:
     assert line.rstrip().endswith(WAITS)
 
 
+def test_gpus_stand_in_the_size_of_a_job() -> None:
+    demand = {"nodes": 2, **amounts(4, 4096), "gpus": {"a100": 2, "": 1}}
+    assert "2x4c,4G,2gpu:a100,1gpu" in "\n".join(plain_lines([row(demand=demand)], NOW))
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160, 300])
 def test_the_table_fits_the_terminal_and_says_who_and_why(width: int) -> None:
     lines = printed(table([row(reason=WAITS), row(job_id=8, **RUNS)], NOW, width), width).splitlines()

@@ -117,6 +117,15 @@ def test_closids_are_shown_where_they_are_counted() -> None:
     assert "CLOSIDs" not in facts(status())
 
 
+def test_gpus_are_shown_by_type_where_there_are_any() -> None:
+    has, left = ({**amounts(4, 4096), "gpus": gpus} for gpus in ({"a": 2, "": 4}, {"": 1}))
+    answer = status(each_node=[{"name": "c1", "capacity": has, "free": left}], capacity=has, free=left)
+    assert (facts(answer)["GPUs a"], facts(answer)["GPUs"]) == ("2/2", "3/4")
+    assert facts(answer)["node c1"] == "cores 0/4, memory GiB 0/4, GPUs a 2/2, GPUs 3/4"
+    assert "GPUS A" in printed(page(answer, NOW, 200), 200)
+    assert "GPUs" not in facts(status())
+
+
 def test_withheld_capacity_can_leave_less_than_nothing_free() -> None:
     answer = status(each_node=[{"name": "c1", "capacity": amounts(4, 4096), "free": amounts(-2, -100)}])
     assert "node c1: cores 6/4" in "\n".join(plain_lines(answer, NOW))

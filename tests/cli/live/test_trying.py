@@ -20,7 +20,15 @@ ANSWER = {
     "waiting": 9,
     "alternatives": [
         {
-            "demand": {"nodes": 2, "cores": 8, "memory_mb": 4096, "ways": 4, "bandwidth_gbps": 9, "closids": 1},
+            "demand": {
+                "nodes": 2,
+                "cores": 8,
+                "memory_mb": 4096,
+                "ways": 4,
+                "bandwidth_gbps": 9,
+                "closids": 1,
+                "gpus": {},
+            },
             "scale": 2,
             "exclusive": False,
             "slowdown": 1.25,

@@ -262,7 +262,7 @@ def test_every_value_is_in_the_table_and_every_metric_has_a_value(site: CountedS
     site.loop.cycle()
     found = metrics.answer()
     of_agents = {"agents", "agents_in_trouble", "agents_unpartitioned", "exploring_nodes"}
-    of_gres = {name for name in BY_NAME if "cache_ways" in name or "bandwidth" in name}
+    of_gres = {name for name in BY_NAME if "cache_ways" in name or "bandwidth" in name or "gpus" in name}
     of_sharing = {name for name in BY_NAME if name.startswith("sharing_")}
     assert set(found) == set(BY_NAME) - {"up"} - of_agents - of_gres - of_sharing
     assert flat(found)["build_info"] == {(__version__, "max-jobs"): 1}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from live import ENFORCE, FOREIGN, HELD, SHARING, SLURMS, comment, job, running
 
+from slurm_sns.gpus import NODE, GpuRequest
 from slurm_sns.scheduler.answers.pass_through import ASKS, FREED, NOT_SHOWN, WHOLE_MEMORY, reason
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.submit import record as records
@@ -39,6 +40,12 @@ def plain(**fields):
 )
 def test_what_the_record_shows_is_the_reason(fields, why: str) -> None:
     assert reason(plain(**fields), ENFORCE) == why
+
+
+def test_gpus_are_the_reason_only_where_they_are_not_placed() -> None:
+    shown = plain(gpus=GpuRequest(NODE, (("", 2),)))
+    assert reason(shown, ENFORCE) == "it asks for gres (--gres, --gpus)"
+    assert reason(shown, replace(ENFORCE, places_gpus=True)) == NOT_SHOWN
 
 
 def test_partitions_that_share_cores_and_others_are_named_only_where_the_job_names_both() -> None:

@@ -215,7 +215,7 @@ def test_a_waiting_job_names_the_job_that_is_completing_where_it_fits() -> None:
 def test_the_queue_says_where_a_job_stands_in_it_and_what_it_takes() -> None:
     rows = {row["job_id"]: row for row in ask(crowded(), "queue")}
     assert {number: row["position"] for number, row in rows.items()} == {1: 1, 2: 2}
-    nothing = {"ways": 0, "bandwidth_gbps": 0, "closids": 0}
+    nothing = {"ways": 0, "bandwidth_gbps": 0, "closids": 0, "gpus": {}}
     assert rows[2]["demand"] == {"nodes": 1, "cores": 2, "memory_mb": 2000, **nothing}
     assert not rows[2]["over_aged"]
     aged = ask(view(tasks(1, 28, submit_s=1), tasks(2, 28), tasks(3, 28)), "queue")

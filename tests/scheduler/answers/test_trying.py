@@ -8,8 +8,9 @@ from live import ALICE, BOB, ENFORCE, NOW, job, node, running, tasks
 from what_if import POLICY, RULES, TABLE, ask
 
 from slurm_sns.config.profiles_yaml import read_profiles
-from slurm_sns.coverage.sbatch_options import PLACING, options
+from slurm_sns.coverage.sbatch_options import PLACING, options, submission_of
 from slurm_sns.errors import BadInput
+from slurm_sns.gpus import JOB, TASK, GpuRequest
 from slurm_sns.model import Resources
 from slurm_sns.package_files import shared_path
 from slurm_sns.policies.combined.combined import combined
@@ -17,6 +18,7 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.observation import ObservedPartition, ObservedReservation
 from slurm_sns.scheduler.start_estimates.board import EstimateBoard
 from slurm_sns.scheduler.start_estimates.estimator import Estimator, rules_of
+from slurm_sns.submit.submission import gpus_of_job
 
 NODES = (node("c1", taken=(0, 100_000)), node("c2", taken=(20, 60_000)))
 
@@ -95,6 +97,14 @@ def test_it_is_judged_as_at_submission(words: str, judgement: str, why: str) -> 
     assert said["judgement"] == judgement
     assert said["why"].startswith(why)
     assert said["when"] == ("never" if judgement == "refused" else "slurm decides")
+
+
+def test_gpus_are_tried_as_sbatch_reads_them() -> None:
+    words = "-n2 --gpus-per-task=a:1 --cpus-per-gpu=2 --mem-per-gpu=1G"
+    asked = submission_of(options(words.split())[0])
+    assert gpus_of_job(asked) == GpuRequest(TASK, (("a", 1),), 2, 1024)
+    assert gpus_of_job(submission_of(options(["--gpus=a:1,b:2"])[0])) == GpuRequest(JOB, (("a", 1), ("b", 2)))
+    assert gpus_of_job(submission_of(options(["--gres=gpu:1", "--gres-flags=enforce-binding"])[0])) is None
 
 
 def test_of_a_partition_that_shares_cores_and_another_one_it_is_told() -> None:

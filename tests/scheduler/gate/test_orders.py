@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from live import applied as applied_at
 
 from slurm_sns.errors import Infeasible
+from slurm_sns.gpus import TASK, GpuRequest
 from slurm_sns.scheduler.gate import orders
 from slurm_sns.scheduler.gate.job_status import Status, has_nodes_of, is_held, status_of
 from slurm_sns.scheduler.gate.orders import BOOST, LEAST_BOOSTED, OPEN, GateOrder, OrderKind, Placement
@@ -60,6 +61,26 @@ def test_a_placement_pins_opens_boosts_and_notes_in_one_order():
         memory=MemoryRequest(64_000),
         site_factor=BOOST,
     )
+
+
+def test_an_owners_gpus_stay_beside_the_ways_of_a_placement_and_when_these_are_taken_back():
+    job = gated(own_gres="gres/gpu:a:2")
+    order = orders.place(job, Placement(("c1",), ways=3, bandwidth_gbps=12), NOW, has_boost=True)
+    assert (order.gres, order.own_gres) == ((3, 12), "gres/gpu:a:2")
+    bare = orders.place(job, Placement(("c1",)), NOW, has_boost=True)
+    assert (bare.gres, bare.own_gres) == (None, ""), "what Slurm has stays as it is"
+    noted = placed({"ways": 3, "bandwidth_gbps": 12}, own_gres="gres/gpu:a:2", ways=3, bandwidth_gbps=12)
+    for back in (orders.regate(noted, GATE, NOW), orders.free(noted, "clean stop", NOW)):
+        assert (back.gres, back.own_gres) == ((0, 0), "gres/gpu:a:2")
+    changed = replace(noted, own_gres="gres/gpu:a:4", ways=0, bandwidth_gbps=0)  # by its owner, who has replaced all
+    assert orders.regate(changed, GATE, NOW).gres is None
+
+
+def test_the_cpus_that_go_with_gpus_are_known_when_the_owners_tasks_per_node_come_back():
+    asked = GpuRequest(TASK, (("a", 1),), cpus=3)
+    noted = placed({"tasks_per_node": 0, "given_tasks_per_node": 4}, tasks=4, tasks_per_node=4, gpus=asked)
+    assert orders.regate(noted, GATE, NOW).cpus_of_gpus == 12
+    assert orders.regate(replace(noted, tasks_per_node=2), GATE, NOW).cpus_of_gpus == 0, "its owner has changed it"
 
 
 def test_without_a_site_factor_there_is_no_boost():

@@ -1,6 +1,7 @@
 """`sns check`: what is missing at a site, and the lines that mend it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -9,7 +10,7 @@ from sites import small_site
 from slurm_sns import conf_text
 from slurm_sns import config as configuration
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Resources
+from slurm_sns.model import Resources, gpus_of
 from slurm_sns.render.texts import texts
 from slurm_sns.scheduler.observation import ObservedNode, ObservedPartition
 from slurm_sns.slurm.check import files, sns_yaml
@@ -30,7 +31,7 @@ PartitionName=batch Nodes=n[1-2] Default=YES
 """
 
 
-def node(name: str, **gres: int) -> ObservedNode:
+def node(name: str, **gres: Any) -> ObservedNode:
     return ObservedNode(name, frozenset({"batch"}), Resources(8, 32000, **gres), Resources(0, 0), threads_per_core=2)
 
 
@@ -162,6 +163,32 @@ def test_what_slurmctld_does_not_run_with_yet_needs_a_reconfigure(config) -> Non
         options={name: tuple(word.upper() for word in words) for name, words in expected(config).items()},
     )
     assert all(each.ok for each in sns_yaml.running(config, runs, expected(config)))
+
+
+def gpu_findings(settings, *nodes: ObservedNode, **more) -> list:
+    return [each for each in sns_yaml.description(settings, site(*nodes, **more)) if "GPU" in each.what]
+
+
+def test_gpus_that_sns_yaml_does_not_name_are_a_warning_until_it_names_them(config) -> None:
+    two = gpus_of({"a": 1, "b": 1})
+    nodes = (node("n1", gpus=two), node("n2", gpus=two))
+    assert gpu_findings(config) == [], "of a site without GPUs nothing is said"
+    (warning,) = gpu_findings(config, *nodes)
+    assert (warning.ok, warning.warning, warning.found) == (
+        True,
+        True,
+        "n[1-2] have GPUs, which sns.yaml does not name",
+    )
+    entry = yaml.safe_load(draft(site(*nodes), {}, ()))["nodes"][0]
+    assert entry["gpus"] == "gpu:a:1,gpu:b:1"
+    named = config.model_copy(
+        update={"nodes": tuple(each.model_copy(update={"gpus": entry["gpus"]}) for each in config.nodes)}
+    )
+    assert all(each.is_well for each in gpu_findings(named, *nodes))
+    (wrong,) = (each for each in gpu_findings(named, node("n1", gpus=two), node("n2")) if not each.ok)
+    assert (wrong.what, wrong.found, wrong.wanted) == ("GPUs of node n2 as sns.yaml says", "gpu:a:1,gpu:b:1", "none")
+    (unread,) = (each for each in gpu_findings(named, *nodes, shows_gpus=False) if not each.ok)
+    assert "plugins/libslurm/Makefile" in unread.advice
 
 
 @pytest.mark.parametrize(
