@@ -21,7 +21,18 @@ from typing import NamedTuple
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Alternative, Job, Node, Resources, gpus_of
-from slurm_sns.sim.trace import SHORTEST_RUN_S, SMALLEST_MEMORY_MB, TOO_LARGE, Trace, TraceJob, counted, no_job_left
+from slurm_sns.sim.trace import (
+    SHORTEST_RUN_S,
+    SMALLEST_MEMORY_MB,
+    TOO_LARGE,
+    Trace,
+    TraceArrays,
+    TraceJob,
+    counted,
+    no_column,
+    no_job_left,
+    of_values,
+)
 from slurm_sns.sim.traces.columns import FIRST_DATA_LINE, LARGEST, number_in
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, MOST_CORES, MOST_GB, MOST_NODES, NAME
@@ -94,8 +105,8 @@ class GpuTasks:
         """When the log begins: at the first recorded end, since it has no task that ended before."""
         return min((task.end_s for task in self.tasks if task.end_s is not None), default=0.0)
 
-    def trace(self) -> Trace:
-        """The tasks that ran, as jobs that run from their recorded start to their end: their waits are no part of it.
+    def trace(self) -> TraceArrays:
+        """The tasks that ran, as jobs that run from their recorded start to their end: old waits are no part of it.
 
         Times count from the begin of the log. A task that ran then comes at 0, and runs for what was left of its run;
         of one that ran when the log ended, the run up to there counts.
@@ -112,7 +123,9 @@ class GpuTasks:
             submit_s, start_s, end_s = (each or 0.0 for each in (task.submit_s, task.start_s, task.end_s))
             run_s = max(SHORTEST_RUN_S, round(end_s - max(start_s, begin_s)))
             jobs.append(task.job(round(max(0.0, submit_s - begin_s)), run_s))
-        return Trace(tuple(sorted(jobs, key=lambda each: each.job.submit_s)), dict(left.dropped))
+        in_order = sorted(jobs, key=lambda each: each.job.submit_s)
+        # Without limits their run times are what is expected of jobs.
+        return replace(of_values(Trace(tuple(in_order), dict(left.dropped))), limit=no_column())
 
 
 #: What a replay in time needs of a task, by the reason for which others are left out.
@@ -122,6 +135,11 @@ _REPLAYABLE: tuple[tuple[str, Callable[[GpuTask], bool]], ...] = (
     (NEVER_STARTED, lambda task: task.start_s is not None),
     (NO_RUN, lambda task: (task.end_s or 0) >= (task.start_s or 0) >= (task.submit_s or 0)),
 )
+
+
+def is_of_gpu_cluster(source: TraceFile) -> bool:
+    """Whether the header is that of such a list of nodes or of tasks, if perhaps not a whole one."""
+    return "cpu_milli" in [name.strip() for name in source.first_line().split(",")]
 
 
 def gpus_on(amount: Resources) -> int:

@@ -4,8 +4,10 @@ import pytest
 
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources, gpus_of
+from slurm_sns.sim.traces.cluster_nodes import read_cluster
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.gpu_tasks import read_gpu_nodes, read_gpu_tasks
+from slurm_sns.sim.traces.read_trace import read_records
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nc,32000,65536,0,\nt,16000,65536,2,T4\nv,96000,393216,8,V100M32\n"
 HEADER = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time"
@@ -85,11 +87,9 @@ def test_a_variant_without_times_and_models_has_other_columns_in_any_order():
 
 def test_the_log_begins_at_the_first_end_and_runs_are_from_start_to_end():
     found = tasks(line(times="0,1000,0"), line(times="50,100,60"), line(times="300,900,310")).trace()
-    assert [(each.job.id, each.job.submit_s, each.run_s) for each in found.jobs] == [
-        (1, 0, 900),
-        (2, 0, 1),
-        (3, 200, 590),
-    ]
+    jobs = zip(found.identity.tolist(), found.submit.tolist(), found.run.tolist(), strict=True)
+    assert list(jobs) == [(1, 0, 900), (2, 0, 1), (3, 200, 590)]
+    assert found.expected.tolist() == [900, 1, 590]
 
 
 def test_a_task_without_usable_times_is_left_out_of_the_replay_alone():
@@ -111,8 +111,8 @@ def test_a_task_without_usable_times_is_left_out_of_the_replay_alone():
 
 def test_without_recorded_starts_a_task_runs_from_its_creation():
     header = HEADER.removesuffix(",scheduled_time")
-    (first, second) = tasks(line(times="0,100"), line(times="150,400"), header=header).trace().jobs
-    assert (first.run_s, second.job.submit_s, second.run_s) == (1, 50, 250)
+    found = tasks(line(times="0,100"), line(times="150,400"), header=header).trace()
+    assert (found.submit.tolist(), found.run.tolist()) == ([0, 50], [1, 250])
 
 
 @pytest.mark.parametrize(
@@ -154,3 +154,19 @@ def test_a_file_without_the_columns_or_without_a_task_is_an_error_of_one_line():
 def test_a_wrong_node_is_named_with_its_line(text, message):
     with pytest.raises(BadInput, match=f"nodes.csv: {message}"):
         nodes(text)
+
+
+def test_any_replay_reads_such_lists_and_leaves_out_what_the_nodes_cannot_hold(tmp_path):
+    for name, text in (
+        ("nodes.csv", NODES),
+        ("tasks.csv", "\n".join((HEADER, line(), line(spec="T4"), line(gpus="9")))),
+    ):
+        (tmp_path / name).write_text(text)
+    arrays, partitions = read_cluster(str(tmp_path / "nodes.csv"))
+    records = read_records(str(tmp_path / "tasks.csv"), arrays, load_factor=0.5, partitions=partitions)
+    assert arrays.total == Resources(144, 524288, gpus=gpus_of({"T4": 2, "V100M32": 8}))
+    assert [first.demand.gpus for (first,) in records.choices] == [(("gpu", 1),), (("gpu", 1),)]
+    assert records.allowed_nodes == [None, {"t"}]
+    assert records.dropped == {"larger than any nodes": 1}
+    with pytest.raises(BadInput, match="a CSV has no time limits"):
+        read_records(str(tmp_path / "tasks.csv"), arrays, user_estimates=True)
