@@ -91,6 +91,31 @@ class Resources(NamedTuple):
             _sum_of_gpus(self.gpus, other.gpus, -1),
         )
 
+    def times(self, count: int) -> "Resources":
+        """So many times these amounts."""
+        gpus = _sorted_gpus({name: each * count for name, each in self.gpus})
+        return Resources(
+            self.cores * count,
+            self.memory_mb * count,
+            self.ways * count,
+            self.bandwidth_gbps * count,
+            self.closids * count,
+            gpus,
+        )
+
+    def up_to(self, limit: "Resources") -> "Resources":
+        """Of each resource the smaller amount, here or in `limit`."""
+        mine, theirs = dict(self.gpus), dict(limit.gpus)
+        gpus = {name: min(mine.get(name, 0), theirs.get(name, 0)) for name in mine.keys() | theirs.keys()}
+        return Resources(
+            min(self.cores, limit.cores),
+            min(self.memory_mb, limit.memory_mb),
+            min(self.ways, limit.ways),
+            min(self.bandwidth_gbps, limit.bandwidth_gbps),
+            min(self.closids, limit.closids),
+            _sorted_gpus(gpus),
+        )
+
 
 NOTHING = Resources(0, 0)
 

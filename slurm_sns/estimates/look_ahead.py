@@ -29,12 +29,12 @@ from slurm_sns.estimates.look_ahead_kernel import (
     LookAheadState,
     look_ahead,
 )
-from slurm_sns.model import ActiveJob, Job, Snapshot
+from slurm_sns.model import ActiveJob, Job, Resources, Snapshot
 from slurm_sns.policies.placement.cycle_kernel import bench_for
 from slurm_sns.policies.placement.kernel_arrays import NOBODY, Problem, Releases
 from slurm_sns.policies.placement.kernel_matching import KindTable, kernel_rules, kernel_table, tabulate
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.node_arrays import CORES, WAYS, NodeArrays, amounts
+from slurm_sns.policies.placement.node_arrays import CORES, WAYS, NodeArrays
 from slurm_sns.policies.placement.portfolio import has_profile
 from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.placement.waiting_queue import WaitingQueue
@@ -106,7 +106,7 @@ class Scene:
         self.now_s = float(snapshot.now_s)
         nodes = NodeArrays.of(snapshot.nodes)
         self.nodes = rules.unshared(nodes)
-        self.free = free = amounts([node.free for node in snapshot.nodes])
+        self.free = free = nodes.amounts([node.free for node in snapshot.nodes])
         free[WAYS] -= nodes.capacity[WAYS] - self.nodes.capacity[WAYS]
         waiting = snapshot.waiting[: course.most_jobs]
         self._table = KindTable(self.nodes, rules)
@@ -164,9 +164,9 @@ class Scene:
         return None if number < count else self.jobs[number - count].id
 
     def _make_problem(self, rules: Rules) -> Problem:
-        scores = kernel_table(rules.beta, self.nodes)
+        scores = kernel_table(rules.beta, self.nodes, self._table.cases)
         nodes, alternatives, kinds = self._table.arrays()
-        limits = kernel_rules(rules, scores, self._table.own, self._table.cases or (0,))
+        limits = kernel_rules(rules, scores, self._table.own)
         return Problem(nodes, alternatives, kinds, scores, limits)
 
     def _make_ahead(self, rules: Rules, free: NDArray[np.int64], waiting: Sequence[Job]) -> LookAheadState:
@@ -309,20 +309,20 @@ def _holders(
     up it may be more than a node has.
     """
     columns = {name: at for at, name in enumerate(nodes.names)}
-    first, node, amount, project = [0], list[int](), list[tuple[int, ...]](), list[int]()
+    first, node, amount, project = [0], list[int](), list[Resources](), list[int]()
     for job in active:
         own = [columns[name] for name in job.nodes if name in columns]
         node += own
-        amount += [tuple(job.demand)] * len(own)
+        amount += [job.demand] * len(own)
         first.append(len(node))
         project.append(projects.get(job.project, NOBODY))
     for name in completing:
         node.append(columns[name])
-        amount.append(tuple(nodes.capacity[:, columns[name]].tolist()))  # as much as is left
+        amount.append(nodes.resources(nodes.capacity[:, columns[name]].tolist()))  # as much as is left
         first.append(len(node))
         project.append(NOBODY)
     at = np.array(node, np.int64)
-    wanted = np.array(amount, np.int64).reshape(-1, len(nodes.capacity))
+    wanted = nodes.amounts(amount).T
     return Holders(
         np.array(first, np.int64), at, _within(nodes.capacity - free, at, wanted), np.array(project, np.int64)
     )

@@ -76,13 +76,19 @@ class JobRequest:
     """What a policy knows of a job when it makes the job's alternatives.
 
     `own` is the job's own geometry. `request` is what the job asks for if its geometry may be chosen, None if it keeps
-    its own. `program` is the profile of its program, None if there is none; `program_name` does not depend on that.
+    its own, as a job that demands GPUs always does: they are per node. `program` is the profile of its program, None if
+    there is none; `program_name` does not depend on that.
     """
 
     own: Alternative
     request: Request | None = None
     program: Program | None = None
     program_name: str = ""
+
+    def __post_init__(self) -> None:
+        """Leave a job that demands GPUs its own geometry."""
+        if self.own.demand.gpus:
+            object.__setattr__(self, "request", None)
 
 
 def _as_json(value: object) -> object:

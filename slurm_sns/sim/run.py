@@ -135,7 +135,7 @@ class TraceRun:
         choices = [each for of_kind in trace.choices for each in of_kind]
         of_job = np.cumsum([0, *map(len, trace.choices)])[trace.kind] + self.choice
         nodes = np.array([each.nodes for each in choices])
-        demand = np.array([each.demand[: MEMORY + 1] for each in choices])
+        demand = np.array([(each.demand.cores, each.demand.memory_mb) for each in choices])
         held: NDArray[np.float64] = (nodes[:, np.newaxis] * demand).astype(np.float64).T[:, of_job]
         whole = np.flatnonzero(np.array([each.exclusive for each in choices])[of_job])
         if len(whole):

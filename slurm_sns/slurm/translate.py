@@ -341,8 +341,8 @@ def node(record: Any) -> ObservedNode:
         why = f"its record cannot be read: {_in_short(problem)}"
         return ObservedNode(read.name, frozenset(), NOTHING, NOTHING, unavailable=why, unreadable=why)
     if read.problems.keys() <= {"configured_gres", "allocated_gres"}:
-        no_gres = {"ways": 0, "bandwidth_gbps": 0}
-        return replace(seen, capacity=seen.capacity._replace(**no_gres), allocated=seen.allocated._replace(**no_gres))
+        capacity, allocated = (each._replace(ways=0, bandwidth_gbps=0) for each in (seen.capacity, seen.allocated))
+        return replace(seen, capacity=capacity, allocated=allocated)
     return replace(seen, unavailable=f"its record cannot be read: {read.unreadable}")
 
 

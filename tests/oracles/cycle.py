@@ -23,7 +23,7 @@ from slurm_sns.policies.placement.node_arrays import (
     NodeArrays,
     ever_holding_together,
     holding,
-    taken,
+    roomy,
 )
 from slurm_sns.policies.placement.pass_record import Match, Withheld
 from slurm_sns.policies.placement.ready_time_kernel import NOTHING_COMES_FREE
@@ -89,7 +89,7 @@ class CycleStart(NamedTuple):
     @classmethod
     def of(cls, node_arrays: NodeArrays, free: Amounts, coming: Releases = NOTHING_COMES_FREE) -> "CycleStart":
         """The start of a cycle on nodes of which this much is free."""
-        nodes = np.flatnonzero(holding(free, SMALLEST))
+        nodes = np.flatnonzero(roomy(free))
         regions = Regions(node_arrays.regions.weight[nodes], node_arrays.regions.switch[:, nodes])
         return cls(node_arrays, nodes, node_arrays.capacity[:, nodes], free[:, nodes], regions, free, coming)
 
@@ -161,8 +161,8 @@ class Cycle:
 
     def _candidates(self, free: Amounts, alternative: Alternative, allowed: frozenset[str] | None) -> Indices:
         """The columns of the nodes that are allowed, still in the cycle, and have enough free for the alternative."""
-        fitting = holding(free, alternative.demand)
-        fitting &= self._open if free is self._free else holding(free, SMALLEST)
+        fitting = holding(free, self.opening.node_arrays.demand(alternative.demand))
+        fitting &= self._open if free is self._free else roomy(free)
         permitted = self.opening.node_arrays.allows(allowed)
         if permitted is not None:
             fitting &= permitted[self.opening.nodes]
@@ -187,7 +187,7 @@ class Cycle:
             if self._rules.until_start:
                 self._promises.matched(job, alternative, self.opening.nodes[columns])
             if self._order.shared:
-                self._order.charge(job, held(self.opening.capacity, alternative, columns))
+                self._order.charge(job, held(self.opening.node_arrays, alternative, self.opening.nodes[columns]))
             return Match(job, alternative, self.opening.nodes[columns])
         return None
 
@@ -196,7 +196,8 @@ class Cycle:
         count, candidates = alternative.nodes - len(region.lighter), region.equal
         if heuristic.grouped:
             candidates = one_group(free, candidates, count)
-        scores = heuristic(self.opening.capacity, free, candidates, alternative.demand)
+        demand = self.opening.node_arrays.demand(alternative.demand)
+        scores = heuristic(self.opening.capacity, free, candidates, demand)
         columns = best(candidates, scores, count)
         return np.sort(np.concatenate((region.lighter, columns))) if len(region.lighter) else columns
 
@@ -240,17 +241,17 @@ class Cycle:
 
     def _take(self, columns: Indices, alternative: Alternative) -> None:
         """Take the capacity; a node without room for the smallest job then leaves the cycle."""
-        left = self._free[:, columns] - taken(self.opening.capacity, alternative, columns)
+        left = self._free[:, columns] - self.opening.node_arrays.taken(alternative, self.opening.nodes[columns])
         self._free[:, columns] = left
         full = columns[(left[CORES] < SMALLEST.cores) | (left[MEMORY] < SMALLEST.memory_mb)]
         self._open[full] = False
         self._open_count -= len(full)  # all of them were open
 
 
-def held(capacity: Amounts, alternative: Alternative, nodes: Indices) -> Resources:
+def held(node_arrays: NodeArrays, alternative: Alternative, nodes: Indices) -> Resources:
     """What the alternative holds on these nodes together."""
-    took = taken(capacity, alternative, nodes)
-    return Resources(*(int(amount) for amount in np.broadcast_to(took, (len(took), len(nodes))).sum(axis=1)))
+    took = node_arrays.taken(alternative, nodes)
+    return node_arrays.resources(np.broadcast_to(took, (len(took), len(nodes))).sum(axis=1).tolist())
 
 
 def best(candidates: Indices, scores: Scores, count: int) -> Indices:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from oracles.portfolio import PlainPortfolio
 from slurm_sns.model import Job, Seconds
 from slurm_sns.policies.placement.kernel_arrays import Releases
-from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
+from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays
 from slurm_sns.policies.placement.pass_record import Match, Schedule, Withheld
 from slurm_sns.policies.placement.ready_time_kernel import NOTHING_COMES_FREE
 from slurm_sns.policies.placement.rules import Rules
@@ -62,7 +62,7 @@ class LookaheadPortfolio:
         left = free.copy()
         entries: list[Match | Withheld] = [*schedule.matches, *schedule.withheld]
         for each in entries:
-            left[:, each.nodes] -= taken(node_arrays.capacity, each.alternative, each.nodes)
+            left[:, each.nodes] -= node_arrays.taken(each.alternative, each.nodes)
         ahead = WaitingQueue.of((replace(job, withholds=False) for job in self.arrivals), {})
         return len(self._members[member].schedule(node_arrays, left, ahead).matches)
 

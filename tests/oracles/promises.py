@@ -21,7 +21,6 @@ from slurm_sns.policies.placement.node_arrays import (
     Amounts,
     Indices,
     NodeArrays,
-    taken,
 )
 from slurm_sns.policies.placement.pass_record import Withheld
 from slurm_sns.policies.placement.regions import NO_SWITCH
@@ -48,7 +47,7 @@ class Promises:
         self._node_arrays = node_arrays
         self._now_s = float(now_s)
         self._releases: list[Release] = [
-            (int(node), float(end_s), _resources(amount))
+            (int(node), float(end_s), node_arrays.resources(amount.tolist()))
             for end_s, node, amount in zip(coming.end_s, coming.node, coming.amount, strict=True)
         ]
         self._places = np.zeros_like(node_arrays.capacity)
@@ -83,7 +82,7 @@ class Promises:
         nodes = _place(room, alternative.nodes, left)
         for node, end_s, amount in self._releases:
             if end_s <= room.start_s:
-                left[:, node] += amount
+                left[:, node] += self._node_arrays.amounts([amount])[:, 0]
         left[:, nodes] -= self._taken(alternative, nodes)
         self._places[:, nodes] += self._taken(alternative, nodes)
         if any(at_s > room.start_s for at_s, _ in self._starts):
@@ -95,10 +94,21 @@ class Promises:
 
     def _will_end(self, end_s: float, alternative: Alternative, nodes: Indices) -> None:
         took = np.broadcast_to(self._taken(alternative, nodes), (len(self._places), len(nodes)))
-        self._releases += [(int(node), end_s, _resources(took[:, at])) for at, node in enumerate(nodes)]
+        amounts = [self._node_arrays.resources(column) for column in took.T.tolist()]
+        self._releases += [(int(node), end_s, amount) for node, amount in zip(nodes, amounts, strict=True)]
 
     def _taken(self, alternative: Alternative, nodes: Indices) -> Amounts:
-        return taken(self._node_arrays.capacity, alternative, nodes)
+        return self._node_arrays.taken(alternative, nodes)
+
+    def _need(self, alternative: Alternative, node: int) -> Resources:
+        """What must be free on the node for a part of the alternative; an exclusive one needs all of it."""
+        demand = np.array(self._node_arrays.demand(alternative.demand))
+        if alternative.exclusive:
+            need = np.maximum(self._node_arrays.capacity[:, node], demand)
+        else:
+            need = np.where(demand == 0, WHATEVER, demand)
+        need[CORES], need[MEMORY] = max(need[CORES], SMALLEST.cores), max(need[MEMORY], SMALLEST.memory_mb)
+        return self._node_arrays.resources(need.tolist())
 
     def _room(self, alternative: Alternative, job: Job, left: Amounts) -> Room:
         """When the alternative can start if so much is free now."""
@@ -108,8 +118,8 @@ class Promises:
             if of is None
             else ready_s(
                 node,
-                _need(alternative, self._node_arrays.capacity[:, node]),
-                _resources(left[:, node]),
+                self._need(alternative, node),
+                self._node_arrays.resources(left[:, node].tolist()),
                 self._releases,
                 self._now_s,
             )
@@ -137,19 +147,5 @@ def _place(room: Room, count: int, left: Amounts) -> Indices:
     return np.sort(np.array(inside[:count], np.intp))
 
 
-def _need(alternative: Alternative, capacity: Amounts) -> Resources:
-    """What must be free on a node for a part of the alternative; an exclusive one needs all of it."""
-    if alternative.exclusive:
-        need = np.maximum(capacity, alternative.demand)
-    else:
-        need = np.array([each or WHATEVER for each in alternative.demand])
-    need[CORES], need[MEMORY] = max(need[CORES], SMALLEST.cores), max(need[MEMORY], SMALLEST.memory_mb)
-    return _resources(need)
-
-
 def _run_s(job: Job) -> float:
     return inf if job.expected_run_s is None else float(job.expected_run_s)
-
-
-def _resources(amount: Amounts) -> Resources:
-    return Resources(*(int(each) for each in amount))

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from slurm_sns.model import Alternative, Job, Node, Plan, Resources, Snapshot
+from slurm_sns.model import Alternative, Job, Node, Plan, Resources, Snapshot, gpus_of
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 
@@ -23,6 +23,25 @@ def job(identity: int, cores: int = 1, gb: float = 1, nodes: int = 1, **fields) 
     fields.setdefault("order", (identity,))
     fields.setdefault("submit_s", identity)
     return Job(id=identity, **fields)
+
+
+def part_of(draw, capacity: Resources) -> Resources:
+    """Any part of these amounts, drawn resource by resource."""
+    *amounts, gpus = capacity
+    parts = ((name, draw(st.integers(0, count))) for name, count in gpus)
+    return Resources(*(draw(st.integers(0, each)) for each in amounts), tuple(part for part in parts if part[1]))
+
+
+def half_of(amount: Resources) -> Resources:
+    *amounts, gpus = amount
+    return Resources(*(each // 2 for each in amounts), tuple((name, count // 2) for name, count in gpus if count > 1))
+
+
+#: What nodes have and jobs demand: mostly no GPUs, or some of any type, of one, of several, of one that is nowhere.
+GPUS_OF_NODES = st.sampled_from([(), (), (), *map(gpus_of, ({"": 4}, {"a": 2}, {"a": 4, "b": 2}, {"b": 2, "": 1}))])
+GPUS_OF_JOBS = st.sampled_from(
+    [(), (), (), (), *map(gpus_of, ({"": 1}, {"": 2}, {"a": 1}, {"b": 1}, {"a": 1, "b": 1}, {"a": 1, "": 1}, {"c": 1}))]
+)
 
 
 def queue(*sizes: tuple[int, float], first: int = 1) -> tuple[Job, ...]:

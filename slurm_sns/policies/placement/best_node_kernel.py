@@ -25,8 +25,8 @@ import math
 import numpy as np
 
 from slurm_sns.policies.placement.compiled import compiled
-from slurm_sns.policies.placement.kernel_arrays import NOBODY, Integers
-from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS
+from slurm_sns.policies.placement.kernel_arrays import NOBODY, Floats, Integers
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
 from slurm_sns.policies.placement.node_state_kernel import (
     BITS,
     BOUND,
@@ -50,10 +50,10 @@ from slurm_sns.policies.placement.region_kernel import choose_smallest, put_keys
 
 #: Tangents are compared as integers, in units of 1e-12: the compiler vectorises the smallest of integers only.
 FINE_PER_UNIT = 1e12
-#: If the tangents of two nodes differ by more than this, their angles differ by more than the 1e-9 to which angles are
-#: rounded. The tangent is at most the square root of 3 (one of four resources is left); there the angle grows a quarter
-#: as fast as the tangent.
-NEAR = 8000
+#: If the tangents of two nodes differ by more than this times the number of resources, their angles differ by more than
+#: the 1e-9 to which angles are rounded. With n resources the tangent is at most the square root of n - 1 (one of them
+#: is left); there the angle grows by an n-th of what the tangent does.
+NEAR = 2000
 #: Below this tangent, the arc tangent is the sum of the first six terms of its series; the error is less than 1e-14.
 SMALL_TANGENT = 0.1
 #: The series is not used when the angle, in units of 1e-9, is within this distance of the middle between two integers:
@@ -262,7 +262,7 @@ def _smallest_angle(node_state: CycleNodes, alternative: int, begin: int, end: i
     It computes the tangents of all nodes, but the angles of those with the smallest tangents only.
     """
     keys, tangent = node_state.keys[: end - begin], node_state.tangent[: end - begin]
-    _put_tangents(node_state, alternative, begin, end)
+    near = _put_tangents(node_state, alternative, begin, end) * NEAR
     smallest = NONE
     for at in range(len(keys)):
         tangent[at] = tangent[at] if keys[at] != NONE else NONE
@@ -275,7 +275,7 @@ def _smallest_angle(node_state: CycleNodes, alternative: int, begin: int, end: i
     last = NOBODY
     for at in range(len(keys)):
         # A node in the same state as the last one that was looked at has the same angle and comes after it.
-        if tangent[at] <= smallest + NEAR and (last == NOBODY or not _are_alike(node_state, last, begin + at)):
+        if tangent[at] <= smallest + near and (last == NOBODY or not _are_alike(node_state, last, begin + at)):
             last = begin + at
             best = min(best, (_angle(node_state, alternative, last, tangent[at]) << PLACE_BITS) + 2 * last)
     return best
@@ -299,33 +299,59 @@ def _are_alike(node_state: CycleNodes, one: int, other: int) -> bool:
 
 
 @compiled
-def _put_tangents(node_state: CycleNodes, alternative: int, begin: int, end: int) -> None:
-    """Put the tangents of Mix-Fit's angle into `node_state.tangent`; any number where the alternative does not fit."""
+def _put_tangents(node_state: CycleNodes, alternative: int, begin: int, end: int) -> int:
+    """Put the tangents of Mix-Fit's angle into `node_state.tangent`; any number where the alternative does not fit.
+
+    Returns the number of resources that are compared. The compiler vectorises the loops over nodes.
+    """
     alternatives, tangent = node_state.problem.alternatives, node_state.tangent[: end - begin]
     cores, memory = node_state.free[CORES, begin:end], node_state.free[MEMORY, begin:end]
     per_core, per_memory = node_state.inverse[CORES, begin:end], node_state.inverse[MEMORY, begin:end]
     needs_cores, needs_memory = alternatives.demand[alternative, CORES], alternatives.demand[alternative, MEMORY]
-    if alternatives.case[alternative] == 0:
+    case = alternatives.case[alternative]
+    if case == 0:
         for at in range(len(tangent)):
             left_cores = (cores[at] - needs_cores) * per_core[at] + CORNER
             left_memory = (memory[at] - needs_memory) * per_memory[at] + CORNER
             tangent[at] = int(abs(left_cores - left_memory) / (left_cores + left_memory) * FINE_PER_UNIT)
-        return
-    cache, bandwidth = node_state.free[WAYS, begin:end], node_state.free[BANDWIDTH, begin:end]
-    per_way, per_gbps = node_state.inverse[WAYS, begin:end], node_state.inverse[BANDWIDTH, begin:end]
-    needs_ways, needs_gbps = alternatives.demand[alternative, WAYS], alternatives.demand[alternative, BANDWIDTH]
-    with_ways, with_gbps = needs_ways > 0, needs_gbps > 0
-    count = 2 + int(with_ways) + int(with_gbps)
-    for at in range(len(tangent)):
+        return 2
+    mean, off = node_state.mean[: end - begin], node_state.off[: end - begin]
+    demanded, count = node_state.problem.scores.demanded, 2
+    for at in range(len(mean)):
         left_cores = (cores[at] - needs_cores) * per_core[at] + CORNER
         left_memory = (memory[at] - needs_memory) * per_memory[at] + CORNER
-        left_ways = (cache[at] - needs_ways) * per_way[at] + CORNER if with_ways else 0.0
-        left_gbps = (bandwidth[at] - needs_gbps) * per_gbps[at] + CORNER if with_gbps else 0.0
-        mean = (left_cores + left_memory + left_ways + left_gbps) / count
-        off = (left_cores - mean) ** 2 + (left_memory - mean) ** 2
-        off += (left_ways - mean) ** 2 if with_ways else 0.0
-        off += (left_gbps - mean) ** 2 if with_gbps else 0.0
-        tangent[at] = int(math.sqrt(off / count) / mean * FINE_PER_UNIT)
+        mean[at] = left_cores + left_memory
+    for row in range(MEMORY + 1, node_state.free.shape[0]):
+        if demanded[case, row]:
+            count += 1
+            free, per_unit = node_state.free[row, begin:end], node_state.inverse[row, begin:end]
+            _add_left(mean, free, per_unit, alternatives.demand[alternative, row])
+    for at in range(len(mean)):
+        mean[at] /= count
+        left_cores = (cores[at] - needs_cores) * per_core[at] + CORNER
+        left_memory = (memory[at] - needs_memory) * per_memory[at] + CORNER
+        off[at] = (left_cores - mean[at]) ** 2 + (left_memory - mean[at]) ** 2
+    for row in range(MEMORY + 1, node_state.free.shape[0]):
+        if demanded[case, row]:
+            free, per_unit = node_state.free[row, begin:end], node_state.inverse[row, begin:end]
+            _add_distance(off, mean, free, per_unit, alternatives.demand[alternative, row])
+    for at in range(len(tangent)):
+        tangent[at] = int(math.sqrt(off[at] / count) / mean[at] * FINE_PER_UNIT)
+    return count
+
+
+@compiled
+def _add_left(sums: Floats, free: Integers, per_unit: Floats, needs: int) -> None:
+    """Add the share of a resource that each node would have left."""
+    for at in range(len(sums)):
+        sums[at] += (free[at] - needs) * per_unit[at] + CORNER
+
+
+@compiled
+def _add_distance(off: Floats, mean: Floats, free: Integers, per_unit: Floats, needs: int) -> None:
+    """Add the square of the difference between that share and the node's mean."""
+    for at in range(len(off)):
+        off[at] += ((free[at] - needs) * per_unit[at] + CORNER - mean[at]) ** 2
 
 
 @compiled
@@ -349,15 +375,16 @@ def _angle_in_full(node_state: CycleNodes, alternative: int, node: int) -> int:
     case = node_state.problem.alternatives.case[alternative]
     if case == 0:
         return int(np.rint(abs(math.pi / 4 - math.atan(left_cores / left_memory)) * PER_UNIT))
+    demanded = node_state.problem.scores.demanded
     total, count = left_cores + left_memory, 2
-    for row in range(WAYS, BANDWIDTH + 1):
-        if case & (row - MEMORY):
+    for row in range(MEMORY + 1, node_state.free.shape[0]):
+        if demanded[case, row]:
             total += _left(node_state, alternative, node, row)
             count += 1
     mean = total / count
     off = (left_cores - mean) ** 2 + (left_memory - mean) ** 2
-    for row in range(WAYS, BANDWIDTH + 1):
-        if case & (row - MEMORY):
+    for row in range(MEMORY + 1, node_state.free.shape[0]):
+        if demanded[case, row]:
             off += (_left(node_state, alternative, node, row) - mean) ** 2
     return int(np.rint(math.atan2(math.sqrt(off), mean * math.sqrt(count)) * PER_UNIT))
 

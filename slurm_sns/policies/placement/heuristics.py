@@ -4,26 +4,27 @@ A heuristic is one line in `heuristics_of`; the compiled kernel reads the same l
 that the job does not demand is left out of every score.
 
 Source: Max-Jobs paper (JSSPP 2013), sections 2 and 3. The memory-first pair is from the authors' own portfolio.
-`idlest` is the node selection of Spread-n-Share (SC'19), section 4.4; ways and bandwidth are this project's extension.
+`idlest` is the node selection of Spread-n-Share (SC'19), section 4.4; ways, bandwidth and GPUs are this project's
+extension.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.model import Resources
 from slurm_sns.policies.placement.heuristic_names import IDLEST, PAPER_BETA
-from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, Amounts, Indices
+from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, GPUS, MEMORY, WAYS, Amounts, Indices, scored
 
 Scores = NDArray[np.generic]
-#: Of cores, memory, ways and bandwidth.
+#: Of cores, memory, ways and bandwidth; in the kernel's tables of the other rows, too.
 Weights = tuple[float, ...]
 NO_WEIGHTS: Weights = (0, 0, 0, 0)
 #: The weight of the configured memory; so free memory decides only among nodes with the same configured memory.
 CONFIGURED_FIRST = 1000
-#: The order in which occupied shares are added.
+#: The order in which occupied shares are added; those of GPUs follow.
 ADDED = (CORES, BANDWIDTH, WAYS)
 
 
@@ -32,9 +33,9 @@ class Heuristic:
     """How nodes are ranked: by Mix-Fit's angle, or by the sum of resources with these weights.
 
     The sum is of what is free and of the capacity (`configured`), or of the occupied shares of the capacity, which is
-    rounded to 1e-9, so that equal sums tie whatever their parts. Without weights the first node is the best. If
-    `grouped`, nodes are taken from one group with equally many idle cores where one is large enough (`one_group`):
-    later jobs on several nodes then find nodes that are alike.
+    rounded to 1e-9, so that equal sums tie whatever their parts; a share of GPUs has the weight `occupied_gpus`.
+    Without weights the first node is the best. If `grouped`, nodes are taken from one group with equally many idle
+    cores where one is large enough (`one_group`): later jobs on several nodes then find nodes that are alike.
     """
 
     angle: bool = False
@@ -42,29 +43,31 @@ class Heuristic:
     free: Weights = NO_WEIGHTS
     configured: Weights = NO_WEIGHTS
     occupied: Weights = NO_WEIGHTS
+    occupied_gpus: float = 0
 
-    def __call__(self, capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:
+    def __call__(self, capacity: Amounts, free: Amounts, candidates: Indices, demand: Sequence[int]) -> Scores:
         """One score per candidate.
 
         `capacity` and `free` have the shape (resources, nodes); `candidates` are the columns on which the job fits,
-        ascending; `demand` is what the job takes of each node.
+        ascending; `demand` is what the job takes of each node, as a column.
         """
         if self.angle:
             return mix_fit(capacity, free, candidates, demand)
-        demanded = [CORES, MEMORY, *(row for row in (WAYS, BANDWIDTH) if demand[row] > 0)]
+        demanded = (*MIXED, *scored(demand))
         if any(self.occupied):
             occupied = np.zeros(len(candidates))
-            for row in ADDED:
+            for row in (*ADDED, *range(GPUS, len(demand))):
                 if row in demanded:
                     configured = capacity[row, candidates]
-                    occupied += self.occupied[row] * ((configured - free[row, candidates]) / configured)
+                    weight = self.occupied[row] if row < GPUS else self.occupied_gpus
+                    occupied += weight * ((configured - free[row, candidates]) / configured)
             return np.round(occupied, 9)
         if not any((*self.free, *self.configured)):
             return candidates
         scores = np.zeros(len(candidates), np.int64)
         for amounts, weights in ((free, self.free), (capacity, self.configured)):
             for row in demanded:
-                if weights[row]:
+                if row < len(weights) and weights[row]:
                     scores += int(weights[row]) * amounts[row, candidates]
         return scores
 
@@ -85,19 +88,19 @@ def heuristics_of(beta: float) -> dict[str, Heuristic]:
         "worse-fit-ways": Heuristic(free=(0, 0, -1, 0)),
         "best-fit-bandwidth": Heuristic(free=(0, 0, 0, 1)),
         "worse-fit-bandwidth": Heuristic(free=(0, 0, 0, -1)),
-        # the smallest Co + Bo + beta * Wo: the shares of cores, bandwidth and ways that are occupied
-        IDLEST: Heuristic(grouped=True, occupied=(1, 0, beta, 1)),
+        # the smallest Co + Bo + beta * Wo + Go: the shares of cores, bandwidth, ways and GPUs that are occupied
+        IDLEST: Heuristic(grouped=True, occupied=(1, 0, beta, 1), occupied_gpus=1),
     }
 
 
 HEURISTICS = heuristics_of(PAPER_BETA)
 
 
-#: The resources that Mix-Fit always balances. It balances the others only where the job demands them.
+#: The resources that are looked at for each job. The others are looked at only where the job demands them.
 MIXED = (CORES, MEMORY)
 
 
-def mix_fit(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resources) -> Scores:
+def mix_fit(capacity: Amounts, free: Amounts, candidates: Indices, demand: Sequence[int]) -> Scores:
     """The smallest angle between what would be left of each resource and the node's configured ratio.
 
     All amounts are scaled by the node's capacity, and the angle is taken at the corner where everything is used: 0 when
@@ -107,7 +110,7 @@ def mix_fit(capacity: Amounts, free: Amounts, candidates: Indices, demand: Resou
     Source: section 3.1. The factor 1.01, which keeps the angle finite when one resource is exactly full, is from the
     authors' simulator.
     """
-    mixed = [*MIXED, *(row for row in (WAYS, BANDWIDTH) if demand[row] > 0)]
+    mixed = [*MIXED, *scored(demand)]
     configured = np.stack([capacity[row, candidates] for row in mixed])
     used = configured - np.stack([free[row, candidates] for row in mixed]) + np.array([[demand[row]] for row in mixed])
     left = (1.01 * configured - used) / configured

@@ -5,13 +5,13 @@ allowed nodes). A *choice* is an alternative with the slowdown that is predicted
 of choices, with the heuristic that the jobs name or none. A job is then one small number, its kind. What a cycle knows
 of an alternative (it has failed; the best node of each block) holds for all jobs that share it.
 
-A heuristic looks at cache ways and bandwidth only where the job demands them. So each heuristic has four cases: the job
-demands neither, cache ways, bandwidth, or both. A *score* is a distinct ranking of nodes; two cases that rank nodes
-alike, of the same or of different heuristics, share one score.
+A heuristic looks at resources beyond cores and memory only where the job demands them. A *case* is a distinct set of
+such resources; case 0 is the empty set, the others are those that the alternatives at hand demand. A *score* is a
+distinct ranking of nodes; two cases that rank nodes alike, of the same or of different heuristics, share one score.
 
-Shapes: R resources, N nodes, W alternatives, K kinds, J jobs, P projects, H heuristics, S scores. Weights are of R - 1
-resources, because no score looks at the last one, CLOSIDs. Arrays may have spare room behind their entries, which is
-never read.
+Shapes: R resources (module `node_arrays`), N nodes, W alternatives, K kinds, J jobs, P projects, H heuristics, C cases,
+S scores. Where no job demands more than cores and memory a replay has R = 2. Arrays may have spare room behind their
+entries, which is never read.
 """
 
 from typing import NamedTuple
@@ -33,12 +33,13 @@ NOBODY = -1
 class Scores(NamedTuple):
     """How nodes are scored: by angle, or by a weighted sum of what is free, configured and occupied."""
 
-    of: Integers  #: (H, 4) the heuristic's score for demands of neither, cache ways, bandwidth, both
+    of: Integers  #: (H, C) the heuristic's score for demands of each case
+    demanded: Flags  #: (C, R) the resources beyond cores and memory that the case's demands have
     angle: Flags  #: (S) the score is Mix-Fit's angle, and its weights are 0
     grouped: Flags  #: (S) nodes with more idle cores come first; several nodes have equally many where possible
-    free: Integers  #: (S, R - 1) weights of what is free
-    configured: Integers  #: (S, R - 1) weights of the capacity
-    occupied: Floats  #: (S, R - 1) weights of the shares of the capacity that are occupied
+    free: Integers  #: (S, 4) weights of what is free of cores, memory, ways and bandwidth
+    configured: Integers  #: (S, 4) weights of the capacity
+    occupied: Floats  #: (S, R of the nodes) weights of the shares of the capacity that are occupied
     span: int  #: more than any sum of occupied shares in these units
     unit: float  #: how many units an occupied share of 1 is
 
@@ -60,7 +61,7 @@ class AlternativeArrays(NamedTuple):
     demand: Integers  #: (W, R) the demand on each node
     exclusive: Flags  #: (W) it needs empty nodes and takes them whole
     allowed: Integers  #: (W) a row of `Nodes.allowed`, or NOBODY for every node
-    case: Integers  #: (W) 1 when it demands cache ways, plus 2 when it demands bandwidth
+    case: Integers  #: (W) its case, a column of `Scores.of`
     simple: Flags  #: (W) it demands cores and memory only, on any nodes, not exclusive
 
 

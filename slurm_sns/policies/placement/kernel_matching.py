@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from slurm_sns.model import Alternative, Job, Resources
 from slurm_sns.policies.placement.cycle_kernel import Bench, bench_for
 from slurm_sns.policies.placement.heuristic_names import ADAPTIVE
-from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, Weights, heuristics_of
+from slurm_sns.policies.placement.heuristics import HEURISTICS, NO_WEIGHTS, Heuristic, Weights, heuristics_of
 from slurm_sns.policies.placement.kernel_arrays import (
     ENTRIES,
     LOOKED_AT,
@@ -33,7 +33,7 @@ from slurm_sns.policies.placement.kernel_arrays import (
     Scores,
 )
 from slurm_sns.policies.placement.kinds_of_jobs import Allowed, OncePerKind
-from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, MEMORY, WAYS, Amounts, NodeArrays
+from slurm_sns.policies.placement.node_arrays import CORES, GPUS, MEMORY, WAYS, Amounts, NodeArrays, scored
 from slurm_sns.policies.placement.node_state_kernel import PER_UNIT, SCORE_BITS
 from slurm_sns.policies.placement.pass_record import MemberRecord, PassRecord, Schedule
 from slurm_sns.policies.placement.portfolio_kernel import DOES_NOT_COMPETE, schedule
@@ -53,8 +53,10 @@ FIRST_ROOM = 64
 
 #: The number of each heuristic in the kernel's table.
 ROWS = {name: row for row, name in enumerate(HEURISTICS)}
-#: What an alternative may demand beside cores and memory: neither, cache ways, bandwidth, both.
-CASES = ((), (WAYS,), (BANDWIDTH,), (WAYS, BANDWIDTH))
+#: The rows beyond cores and memory that an alternative demands and scores look at (`node_arrays.scored`).
+Case = tuple[int, ...]
+#: The cases before any alternative is known.
+FIRST_CASES: tuple[Case, ...] = ((),)
 
 #: Number of nodes, demand, exclusive, number of the set of allowed nodes.
 AlternativeKey = tuple[int, Resources, bool, int]
@@ -90,7 +92,6 @@ class _Session:
     def __init__(self, node_arrays: NodeArrays, rules: Rules, record: TieRecord) -> None:
         self.node_arrays = node_arrays
         self._rules = rules
-        self._scores = kernel_table(rules.beta, node_arrays)
         self._tie_record = record
         self._table = KindTable(node_arrays, rules)
         self._kinds = OncePerKind(self._table.kind)
@@ -126,9 +127,10 @@ class _Session:
             cores, jobs = np.maximum(self.node_arrays.capacity[CORES], free[CORES]), max(LEAST_ROOM, 2 * jobs)
             self._room = jobs, max(LEAST_ROOM, 2 * projects), self._most_takes(cores, jobs), 2 * releases
             self._tables = tables
-            limits = kernel_rules(self._rules, self._scores, table.own, table.cases)
+            scores = kernel_table(self._rules.beta, self.node_arrays, table.cases)
+            limits = kernel_rules(self._rules, scores, table.own)
             nodes, alternatives, kinds = table.arrays()
-            problem = Problem(nodes, alternatives, kinds, self._scores, limits)
+            problem = Problem(nodes, alternatives, kinds, scores, limits)
             *room, releases = self._room
             self._bench = bench_for(problem, *room, releases=releases, logs=True, record=self._tie_record)
         return self._bench
@@ -170,8 +172,8 @@ class KindTable:
     """The numbers of the distinct alternatives and kinds of jobs on these nodes, given as they are met.
 
     New entries go into the same arrays while these have room; `generation` counts the arrays that were replaced by
-    larger ones. `choices` are the alternatives behind the kernel's choices, `cases` the cases of their demands, `own`
-    the rows of the heuristics that jobs name. A job with an unknown heuristic gets the member's.
+    larger ones. `choices` are the alternatives behind the kernel's choices, `cases` the numbers of the cases of their
+    demands, `own` the rows of the heuristics that jobs name. A job with an unknown heuristic gets the member's.
     """
 
     def __init__(self, node_arrays: NodeArrays, rules: Rules) -> None:
@@ -181,7 +183,7 @@ class KindTable:
         self._rules = rules
         self.generation = 0
         self.choices: list[Alternative] = []
-        self.cases: set[int] = set()
+        self.cases: dict[Case, int] = {case: number for number, case in enumerate(FIRST_CASES)}
         self.own: set[int] = set()
         self._alternatives: dict[AlternativeKey, int] = {}
         self._kinds: dict[tuple[tuple[Alternative, ...], int, int], int] = {}
@@ -250,15 +252,15 @@ class KindTable:
         number = self._alternatives.get(key)
         if number is None:
             number = self._alternatives[key] = len(self._alternatives)
-            case = (of.demand[WAYS] > 0) + 2 * (of.demand[BANDWIDTH] > 0)
-            simple = not of.exclusive and allowed == NOBODY and not any(of.demand[WAYS:])
+            demand = self._node_arrays.demand(of.demand)
+            case = self.cases.setdefault(scored(demand), len(self.cases))
+            simple = not of.exclusive and allowed == NOBODY and not any(demand[WAYS:])
             self._alternative_arrays = AlternativeArrays(
                 *(self._with_room(column, number + 1) for column in self._alternative_arrays)
             )
-            values: tuple[Any, ...] = (of.nodes, of.demand, of.exclusive, allowed, case, simple)
+            values: tuple[Any, ...] = (of.nodes, demand, of.exclusive, allowed, case, simple)
             for column, value in zip(self._alternative_arrays, values, strict=True):
                 column[number] = value
-            self.cases.add(case)
         return number
 
     def _with_room(self, array: NDArray[Any], entries: int) -> NDArray[Any]:
@@ -333,10 +335,10 @@ def _ranks(jobs: Sequence[Job]) -> Integers:
     return np.fromiter((ranks[job.order] for job in jobs), np.int64, len(jobs))
 
 
-def kernel_rules(rules: Rules, scores: Scores, own: Iterable[int] = (), cases: Iterable[int] = (0,)) -> KernelRules:
-    """The rules as the kernel reads them, for jobs that name these heuristics and have demands of these cases."""
+def kernel_rules(rules: Rules, scores: Scores, own: Iterable[int] = ()) -> KernelRules:
+    """The rules as the kernel reads them, for jobs that name these heuristics."""
     portfolio = [ROWS[rules.default_heuristic or member] for member in rules.portfolio]
-    used = {int(scores.of[heuristic, case]) for heuristic in {*own, *portfolio} for case in cases}
+    used = {int(score) for heuristic in {*own, *portfolio} for score in scores.of[heuristic]}
     return KernelRules(
         depth=rules.queue_depth,
         reservations=min(rules.reservations, MOST_PROMISES) if rules.until_start else rules.reservations,
@@ -362,42 +364,51 @@ def kernel_nodes(node_arrays: NodeArrays, masks: Flags) -> KernelNodes:
     return KernelNodes(node_arrays.capacity, masks, regions.weight, regions.switch, regions.weighs)
 
 
-def kernel_table(beta: float, node_arrays: NodeArrays) -> Scores:
-    """The heuristics as the kernel reads them, on these nodes.
+def kernel_table(beta: float, node_arrays: NodeArrays, cases: Iterable[Case] = FIRST_CASES) -> Scores:
+    """The heuristics as the kernel reads them, on these nodes, for demands of these cases.
 
     Occupied shares are counted in units of 1e-9; on nodes so large that a score would not fit into the kernel's
     integers, 1,100 cores with the paper's beta, in larger ones.
     """
+    listed, gpus = list(cases), len(node_arrays.gpu_names)
     most_cores, unit = int(node_arrays.capacity[CORES].max(initial=0)), PER_UNIT
-    while (most_cores + 1) * span_of(beta, unit) >= 1 << SCORE_BITS:
+    while (most_cores + 1) * span_of(beta + gpus, unit) >= 1 << SCORE_BITS:
         unit /= 10
-    scores: dict[Heuristic, int] = {}
+    demanded = np.zeros((len(listed), GPUS + gpus), np.bool_)
+    for case, more in enumerate(listed):
+        demanded[case, list(more)] = True
+    scores: dict[tuple[Heuristic, Weights], int] = {}
     of = [
-        [scores.setdefault(_demanding(each, more), len(scores)) for more in CASES]
+        [scores.setdefault(_demanding(each, more, gpus), len(scores)) for more in listed]
         for each in heuristics_of(beta).values()
     ]
     return Scores(
         of=np.array(of, dtype=np.int64),
-        angle=np.array([each.angle for each in scores]),
-        grouped=np.array([each.grouped for each in scores]),
-        free=np.array([each.free for each in scores], dtype=np.int64),
-        configured=np.array([each.configured for each in scores], dtype=np.int64),
-        occupied=np.array([each.occupied for each in scores], dtype=np.float64),
-        span=span_of(beta, unit),
+        demanded=demanded,
+        angle=np.array([each.angle for each, _ in scores]),
+        grouped=np.array([each.grouped for each, _ in scores]),
+        free=np.array([each.free for each, _ in scores], dtype=np.int64),
+        configured=np.array([each.configured for each, _ in scores], dtype=np.int64),
+        occupied=np.array([occupied for _, occupied in scores], dtype=np.float64),
+        span=span_of(beta + gpus, unit),
         unit=unit,
     )
 
 
-def _demanding(heuristic: Heuristic, more: tuple[int, ...]) -> Heuristic:
-    """The same for a job that demands only these resources beside cores and memory: the others get no weight."""
+def _demanding(heuristic: Heuristic, more: Case, gpus: int) -> tuple[Heuristic, Weights]:
+    """The same for a job that demands only these resources beside cores and memory: the others get no weight.
+
+    Also returned are the weights of the occupied shares of all resources, with so many rows of GPUs.
+    """
 
     def kept(weights: Weights) -> Weights:
         return tuple(weight if row in {CORES, MEMORY, *more} else 0 for row, weight in enumerate(weights))
 
-    free, configured, occupied = heuristic.free, heuristic.configured, heuristic.occupied
-    return replace(heuristic, free=kept(free), configured=kept(configured), occupied=kept(occupied))
+    occupied = kept((*heuristic.occupied, 0, *[heuristic.occupied_gpus] * gpus))
+    free, configured = kept(heuristic.free), kept(heuristic.configured)
+    return replace(heuristic, free=free, configured=configured, occupied=NO_WEIGHTS, occupied_gpus=0), occupied
 
 
-def span_of(beta: float, unit: float) -> int:
-    """A number larger than any sum of occupied shares in this many units."""
-    return ceil((2 + beta) * unit) + 2
+def span_of(weights: float, unit: float) -> int:
+    """A number larger than any sum of occupied shares in this many units; `weights`: all but of cores and bandwidth."""
+    return ceil((2 + weights) * unit) + 2

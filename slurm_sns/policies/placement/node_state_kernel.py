@@ -18,7 +18,7 @@ import numpy as np
 from slurm_sns.policies.placement.compiled import compiled
 from slurm_sns.policies.placement.heuristics import ADDED
 from slurm_sns.policies.placement.kernel_arrays import NOBODY, Flags, Floats, Integers, Problem
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, SMALLEST
+from slurm_sns.policies.placement.node_arrays import CORES, GPUS, MEMORY, SMALLEST
 from slurm_sns.policies.placement.order_statistics import nth_smallest
 
 #: The place in the machine list, doubled, is the low part of a key: 2**19 nodes, scores up to 2**42.
@@ -76,6 +76,8 @@ class CycleNodes(NamedTuple):
     keys: Integers  #: (N) scratch
     scratch: Integers  #: (N)
     tangent: Integers  #: (N) scratch
+    mean: Floats  #: (N) scratch
+    off: Floats  #: (N) scratch
     state: Integers  #: (5) OPEN, LOGGED, BITS, USED_SLOTS, TOUCHED
 
 
@@ -113,6 +115,8 @@ def node_state_for(problem: Problem) -> CycleNodes:
         keys=np.empty(nodes, np.int64),
         scratch=np.empty(nodes, np.int64),
         tangent=np.empty(nodes, np.int64),
+        mean=np.empty(nodes, np.float64),
+        off=np.empty(nodes, np.float64),
         state=state,
     )
 
@@ -252,6 +256,11 @@ def _occupied(node_state: CycleNodes, score: int, node: int) -> int:
     scores, capacity = node_state.problem.scores, node_state.problem.nodes.capacity
     occupied = 0.0
     for row in ADDED:
+        if scores.occupied[score, row] > 0 and capacity[row, node] > 0:
+            occupied += scores.occupied[score, row] * (
+                (capacity[row, node] - node_state.free[row, node]) / capacity[row, node]
+            )
+    for row in range(GPUS, capacity.shape[0]):
         if scores.occupied[score, row] > 0 and capacity[row, node] > 0:
             occupied += scores.occupied[score, row] * (
                 (capacity[row, node] - node_state.free[row, node]) / capacity[row, node]

@@ -23,7 +23,7 @@ from slurm_sns.policies.placement.heuristic_names import ADAPTIVE
 from slurm_sns.policies.placement.heuristics import HEURISTICS, Heuristic, heuristics_of
 from slurm_sns.policies.placement.kernel_arrays import Releases
 from slurm_sns.policies.placement.kernel_matching import Kernel
-from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, NodeArrays, amounts
+from slurm_sns.policies.placement.node_arrays import WAYS, Amounts, NodeArrays
 from slurm_sns.policies.placement.pass_record import PassRecord, Schedule
 from slurm_sns.policies.placement.ready_time_kernel import NOTHING_COMES_FREE, coming_free
 from slurm_sns.policies.placement.reasons import explain, reasons_to_wait, starts
@@ -56,12 +56,12 @@ class Portfolio:
     def plan(self, snapshot: Snapshot) -> Plan:
         """The starts of the best schedule, and for every other job why it waits."""
         node_arrays = self._arrays_of(snapshot.nodes)
-        free = amounts([node.free for node in snapshot.nodes])
+        free = node_arrays.amounts([node.free for node in snapshot.nodes])
         queue = WaitingQueue.of(snapshot.waiting, snapshot.projects, snapshot.now_s)
         coming = NOTHING_COMES_FREE
         if self.asks_for_ends:
             active = snapshot.active, snapshot.completing
-            coming = coming_free(node_arrays.names, node_arrays.capacity, free, active, float(snapshot.now_s))
+            coming = coming_free(node_arrays, free, active, float(snapshot.now_s))
         schedule = self.schedule(node_arrays, free, queue, coming)
         return Plan(
             starts(schedule),

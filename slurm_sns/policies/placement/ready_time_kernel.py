@@ -11,7 +11,7 @@ ready. The start of a job is the smallest over its alternatives. Heuristics and 
 among the nodes that are ready by then. The oracle is `oracles.ready_times`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import inf
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from slurm_sns.model import ActiveJob
 from slurm_sns.policies.placement.compiled import compiled, entry_point, subroutine
 from slurm_sns.policies.placement.kernel_arrays import NOBODY, Floats, Integers, Problem, Releases
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
 from slurm_sns.policies.placement.node_state_kernel import LEAST_CORES, LEAST_MEMORY_MB
 
 #: A job beyond its time limit is assumed to end after so many seconds.
@@ -49,18 +49,18 @@ def node_room(lack: Integers, part: Integers) -> NodeRoom:
     return NodeRoom(lack, part, np.empty(count, np.float64), np.empty(count, np.int64))
 
 
-def coming_free(names: Sequence[str], capacity: Integers, free: Integers, active: Active, now_s: float) -> Releases:
-    """What the active jobs will give back on these nodes, shape (R, N); overdue ones at any moment.
+def coming_free(node_arrays: NodeArrays, free: Integers, active: Active, now_s: float) -> Releases:
+    """What the active jobs will give back on these nodes, of which this much is free; overdue ones at any moment.
 
     Where a job is completing, all that no active job holds comes free at any moment, whatever that job had.
     """
-    column = {name: at for at, name in enumerate(names)}
+    column, capacity = {name: at for at, name in enumerate(node_arrays.names)}, node_arrays.capacity
     jobs, completing_on = active
     parts = [(job, column[name]) for job in jobs for name in job.nodes if name in column]
     soon_s = now_s + ANY_MOMENT_S
     ends_s = [inf if job.expected_end_s is None else max(job.expected_end_s, soon_s) for job, _ in parts]
     node = np.array([at for _, at in parts], np.int64)
-    amount = np.array([job.demand for job, _ in parts], np.int64).reshape(-1, len(capacity))
+    amount = node_arrays.amounts([job.demand for job, _ in parts]).T
     held = np.zeros_like(capacity)
     for row, taken in zip(held, amount.T, strict=True):
         np.add.at(row, node, taken)
@@ -124,8 +124,8 @@ def put_lack(room: NodeRoom, problem: Problem, free: Integers, alternative: int)
     """Put down what the nodes lack for the alternative when so much (R, N) is free.
 
     A node is ready when `best_node_kernel.find_nodes` would count it: it has room for the smallest job, too, and for an
-    exclusive alternative it is empty. Of ways, bandwidth and CLOSIDs that are not demanded any amount will do: withheld
-    capacity may have made them negative.
+    exclusive alternative it is empty. Of what is not demanded beyond cores and memory any amount will do: withheld
+    capacity may have made it negative.
     """
     nodes, alternatives = problem.nodes, problem.alternatives
     demand, allowed = alternatives.demand[alternative], alternatives.allowed[alternative]

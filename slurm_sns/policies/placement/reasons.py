@@ -5,7 +5,7 @@ member's cycle says what was free at the moment of a job's turn. Free capacity o
 fit at a job's turn does not fit at the end of the cycle either: reasons are computed there, once for each kind of job.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Alternative, Job, Plan, Reason, Seconds, Snapshot, Start, WaitKind
+from slurm_sns.model import GPU, Alternative, Gpus, Job, Plan, Reason, Resources, Seconds, Snapshot, Start, WaitKind
 from slurm_sns.node_lists import folded
 from slurm_sns.policies.base import Considered, Explanation
 from slurm_sns.policies.placement.heuristics import Heuristic, one_group
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.node_arrays import SMALLEST, Amounts, Indices, ever_holding, holding, taken
+from slurm_sns.policies.placement.node_arrays import GPUS, Amounts, Indices, all_but_gpus, ever_holding, holding, roomy
 from slurm_sns.policies.placement.pass_record import Match, MemberRecord, PassRecord, Schedule, Withheld
 
 NEAREST_SHOWN = 3
 BEST_SHOWN = 4
 #: The resources of a node as reasons name them, in the order of `Resources`.
-RESOURCES = ("cores", "memory", "ways", "bandwidth", "CLOSIDs")
+RESOURCES = ("cores", "memory", "ways", "bandwidth", "CLOSIDs", "GPUs")
 
 
 class FreeCapacity:
@@ -48,7 +48,7 @@ class FreeCapacity:
         self.promised_nodes = np.empty(0, np.int64)
         for job, alternative, nodes, start_s in record.withheld(of, count):
             if start_s is None:
-                took = taken(self.node_arrays.capacity, alternative, nodes)
+                took = self.node_arrays.taken(alternative, nodes)
                 self.free_if_none_withheld[:, nodes] += took
                 if job.id == observed:
                     self.free[:, nodes] += took
@@ -70,7 +70,7 @@ class FreeCapacity:
     def fitting(self, alternative: Alternative, job: Job, *, if_none_withheld: bool = False) -> Indices:
         """The allowed nodes on which the alternative fits, and which have room for the smallest job."""
         free = self.free_if_none_withheld if if_none_withheld else self.free
-        mask = holding(free, alternative.demand) & holding(free, SMALLEST)
+        mask = holding(free, self.node_arrays.demand(alternative.demand)) & roomy(free)
         if alternative.exclusive:
             mask &= (free == self.node_arrays.capacity).all(axis=0)
         permitted = self.permitted(job)
@@ -98,28 +98,35 @@ class FreeCapacity:
     def nearest(self, columns: Indices, alternative: Alternative, count: int) -> list[Reason]:
         """The `count` nodes, among these columns, that come nearest to fitting, and what they lack, the nearest first.
 
-        Fewer missing resources are nearer, then a smaller sum of missing amounts as shares of the node's capacity.
+        Fewer missing resources are nearer, then a smaller sum of missing amounts as shares of the node's capacity. GPUs
+        are one resource, whatever their types.
         """
         if not len(columns):
             return []
         free, capacity, names = self.free, self.node_arrays.capacity, self.node_arrays.names
         among = slice(None) if len(columns) == len(names) else columns  # a slice of all nodes needs no copy
         kinds, shares = np.zeros(len(columns), np.int64), np.zeros(len(columns))
-        for row, needed in enumerate(alternative.demand):
+        lacks_gpus = np.zeros(len(columns), np.bool_)
+        demand = self.node_arrays.amounts([alternative.demand])
+        for row, needed in enumerate(demand[:, 0].tolist()):
             if needed > 0:
                 lacks = np.maximum(needed - np.maximum(free[row, among], 0), 0)
-                kinds += lacks > 0
+                if row < GPUS:
+                    kinds += lacks > 0
+                else:
+                    lacks_gpus |= lacks > 0
                 shares += lacks / np.maximum(capacity[row, among], 1)
+        kinds += lacks_gpus
         not_empty = np.zeros(len(columns), np.bool_)
         if alternative.exclusive:
             not_empty = (free[:, among] != capacity[:, among]).any(axis=0)
             kinds += not_empty
         first = _first(kinds, shares, count)
-        demand = np.array(alternative.demand)
-        left = np.maximum(free[:, columns[first]].T, 0)
-        lacking = np.where(demand > 0, np.maximum(demand - left, 0), 0).tolist()
+        left = np.maximum(free[:, columns[first]], 0)
+        lacking = np.where(demand > 0, np.maximum(demand - left, 0), 0).T.tolist()
+        nowhere = [each for each in alternative.demand.gpus if each[0] not in self.node_arrays.gpu_names]
         return [
-            _lack(names[columns[at]], lacks, not_empty=bool(not_empty[at]))
+            _lack(names[columns[at]], self.node_arrays.resources(lacks), nowhere, not_empty=bool(not_empty[at]))
             for at, lacks in zip(first.tolist(), lacking, strict=True)
         ]
 
@@ -294,7 +301,7 @@ def _best(moment: FreeCapacity, alternative: Alternative, job: Job, heuristic: H
     candidates = region.equal
     if heuristic.grouped:
         candidates = one_group(moment.free, candidates, alternative.nodes - len(region.lighter))
-    scores = heuristic(arrays.capacity, moment.free, candidates, alternative.demand)
+    scores = heuristic(arrays.capacity, moment.free, candidates, arrays.demand(alternative.demand))
     order = np.argsort(scores, kind="stable")[:BEST_SHOWN]
     shown = ", ".join(f"{arrays.names[candidates[at]]} {float(scores[at]):.6g}" for at in order)
     return f"best nodes (smallest score): {shown}"
@@ -326,13 +333,15 @@ def _first(kinds: Amounts, shares: NDArray[np.float64], count: int) -> Indices:
     return np.lexsort((shares, kinds))[:count]
 
 
-def _lack(node: str, lacks: Sequence[int], *, not_empty: bool) -> Reason:
-    """How much a node lacks of each resource, as in: c3 lacks 4 cores and 2000 MiB."""
+def _lack(node: str, lacks: Resources, nowhere: Iterable[tuple[str, int]], *, not_empty: bool) -> Reason:
+    """How much a node lacks of each resource, as in: c3 lacks 4 cores and 2000 MiB; and of GPUs that no node has."""
     closid = "CLOSID (each job with cache ways there has one)"
-    units = (_plural("core", lacks[0]), "MiB", "ways", "GB/s of bandwidth", closid)
-    parts = [f"{amount} {unit}" for amount, unit in zip(lacks, units, strict=True) if amount > 0]
+    lacks = lacks._replace(gpus=(*lacks.gpus, *nowhere))
+    units = (_plural("core", lacks.cores), "MiB", "ways", "GB/s of bandwidth", closid)
+    parts = [f"{amount} {unit}" for amount, unit in zip(all_but_gpus(lacks), units, strict=True) if amount > 0]
+    parts += gpus_in_words(lacks.gpus)
     if parts:
-        names = [name for amount, name in zip(lacks, RESOURCES, strict=True) if amount > 0]
+        names = [name for amount, name in zip(lacks, RESOURCES, strict=True) if amount]  # no amount is negative
         return Reason(f"{node} lacks {' and '.join(parts)}", WaitKind.RESOURCES, " and ".join(names))
     if not_empty:
         return Reason(f"{node} is not empty", WaitKind.RESOURCES, "an empty node")
@@ -349,11 +358,21 @@ def wording(alternative: Alternative) -> str:
         parts.append(f"{demand.bandwidth_gbps} GB/s")
     if demand.closids:
         parts.append(f"{demand.closids} {_plural('CLOSID', demand.closids)}")
+    parts += gpus_in_words(demand.gpus)
     per_node = ", ".join(parts) + f" and {demand.memory_mb} MiB"
     if alternative.nodes == 1 and not alternative.exclusive:
         return per_node
     empty = "empty " if alternative.exclusive else ""
     return f"{alternative.nodes} {empty}{_plural('node', alternative.nodes)} with {per_node} each"
+
+
+def gpus_in_words(gpus: Gpus) -> list[str]:
+    """Numbers of GPUs in words, as in: 2 a100 GPUs, 1 GPU; the last are of any type."""
+    counts = dict(gpus)
+    any_type = counts.pop(GPU, 0)
+    parts = [(count, f"{name.removeprefix(f'{GPU}:')} ") for name, count in counts.items()]
+    parts.append((any_type - sum(counts.values()), ""))
+    return [f"{count} {kind}{_plural('GPU', count)}" for count, kind in parts if count > 0]
 
 
 def hms(seconds: Seconds) -> str:

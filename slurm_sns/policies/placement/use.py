@@ -1,8 +1,8 @@
 """How much of the cluster an alternative uses: its predicted slowdown times its dominant share.
 
 A *dominant share* is the largest fraction that an alternative takes, over all its nodes, of the cluster's cores,
-memory, cache ways or bandwidth; of empty nodes it takes all. Times the slowdown this is what the job costs others: a
-part of the scarcest resource, for so long.
+memory, cache ways, bandwidth or GPUs, all or of a type; of empty nodes it takes all. Times the slowdown this is what
+the job costs others: a part of the scarcest resource, for so long.
 
 Source: the dominant share is that of A. Ghodsi et al., Dominant Resource Fairness, NSDI 2011, of one job instead of a
 user; the order is this project's own.
@@ -11,18 +11,18 @@ user; the order is this project's own.
 from collections.abc import Sequence
 
 from slurm_sns.model import Alternative
-from slurm_sns.policies.placement.node_arrays import BANDWIDTH, NodeArrays
+from slurm_sns.policies.placement.node_arrays import CLOSIDS, NodeArrays, all_but_gpus
 
 
 def use(alternative: Alternative, node_arrays: NodeArrays) -> float:
     """Slowdown times dominant share on these nodes: at least 0, at most the slowdown if the nodes can hold it."""
     if alternative.exclusive:
         return alternative.slowdown * alternative.nodes / max(len(node_arrays.names), 1)  # there may be no nodes now
-    shares = [
-        needed * alternative.nodes / whole
-        for needed, whole in zip(alternative.demand[: BANDWIDTH + 1], node_arrays.total, strict=False)
-        if whole > 0
-    ]
+    demand, total = alternative.demand, node_arrays.total
+    pairs = [*zip(all_but_gpus(demand)[:CLOSIDS], all_but_gpus(total)[:CLOSIDS], strict=True)]
+    wholes = dict(total.gpus)
+    pairs += [(needed, wholes.get(name, 0)) for name, needed in demand.gpus]
+    shares = [needed * alternative.nodes / whole for needed, whole in pairs if whole > 0]
     return alternative.slowdown * max(shares, default=0.0)
 
 

@@ -247,7 +247,7 @@ def left_free(view: View) -> list[Node]:
 
 
 def _not_negative(amounts: Resources) -> Resources:
-    return Resources(*(max(0, amount) for amount in amounts))
+    return amounts.minus(amounts.up_to(NOTHING))
 
 
 def _capacity(nodes: Sequence[Node]) -> Samples:

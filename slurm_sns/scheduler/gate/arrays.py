@@ -86,7 +86,9 @@ def _parts(alternative: Alternative, capacity: Resources) -> int:
         return 0
     if alternative.exclusive:
         return 1
-    return min(has // wants for has, wants in zip(capacity, alternative.demand, strict=True) if wants)
+    demand, gpus = alternative.demand, dict(capacity.gpus)
+    pairs = [*zip(capacity[:5], demand[:5], strict=True), *((gpus[name], wants) for name, wants in demand.gpus)]
+    return min(has // wants for has, wants in pairs if wants)
 
 
 def listed(expression: str) -> Iterator[int]:

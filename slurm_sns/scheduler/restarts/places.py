@@ -104,7 +104,7 @@ class _Left:
         if start.alternative.exclusive and not self._used.isdisjoint(start.nodes):
             return False
         demand, parts = start.alternative.demand, Counter(start.nodes)
-        if not all(_times(demand, count).within(self._free[name]) for name, count in parts.items()):
+        if not all(demand.times(count).within(self._free[name]) for name, count in parts.items()):
             return False
         self._note(start)
         return True
@@ -115,7 +115,3 @@ class _Left:
         self._used.update(start.nodes)
         if start.alternative.exclusive:
             self._closed.update(start.nodes)
-
-
-def _times(demand: Resources, count: int) -> Resources:
-    return Resources(*(count * amount for amount in demand))

@@ -79,7 +79,7 @@ def placed_jobs(observation: Observation, statuses: Mapping[int, Status]) -> lis
         if statuses[job.id].has_placement:
             pinned = [by_name[name] for name in job.pinned_to if name in by_name]
             demand = placed_demand(job, pinned) if pinned else NOTHING
-            taken = {node.name: Resources(*map(min, demand, node.capacity)) for node in pinned}
+            taken = {node.name: demand.up_to(node.capacity) for node in pinned}
             found.append((job, {node.name: node.capacity for node in pinned} if job.is_alone else taken))
     return found
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from slurm_sns.model import NOTHING, Alternative, Resources
 from slurm_sns.policies.placement.kernel_arrays import NOBODY
-from slurm_sns.policies.placement.node_arrays import MEMORY, amounts
+from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
 from slurm_sns.policies.placement.ready_time_kernel import Active, coming_free, earliest_start, node_room
 from slurm_sns.scheduler.observation import ObservedNode
 
@@ -17,11 +17,11 @@ class ReadyNodes:
     def __init__(
         self, nodes: Sequence[ObservedNode], free: Mapping[str, Resources], active: Active, now_s: float
     ) -> None:
-        self._names = [node.name for node in nodes]
+        self._nodes = NodeArrays.sized([node.name for node in nodes], [node.capacity for node in nodes])
+        self._names = self._nodes.names
         self._now_s = now_s
-        self._capacity = amounts([node.capacity for node in nodes])
-        self._free = amounts([free.get(name, NOTHING) for name in self._names])
-        self._releases = coming_free(self._names, self._capacity, self._free, active, now_s)
+        self._free = self._nodes.amounts([free.get(name, NOTHING) for name in self._names])
+        self._releases = coming_free(self._nodes, self._free, active, now_s)
 
     def soonest(
         self, columns: Sequence[int], alternative: Alternative, *, takes_all: bool
@@ -31,13 +31,13 @@ class ReadyNodes:
         Of nodes that are ready at the same moment, those with the most free now are taken, cores before memory. With
         `takes_all` the job needs all cores and all memory of its nodes, whatever its demand.
         """
-        need = np.array(alternative.demand, np.int64)[:, np.newaxis]
+        need = np.array(self._nodes.demand(alternative.demand), np.int64)[:, np.newaxis]
         if takes_all:
-            need = self._capacity.copy()
+            need = self._nodes.capacity.copy()
             need[MEMORY + 1 :] = 0
         may_use = np.zeros(len(self._names), np.bool_)
         may_use[columns] = True
-        may_use &= (need <= self._capacity).all(axis=0)
+        may_use &= (need <= self._nodes.capacity).all(axis=0)
         room = node_room(need - self._free, np.where(may_use, 0, NOBODY))
         start_s = earliest_start(room, alternative.nodes, self._releases, self._now_s)
         able = np.flatnonzero(may_use)

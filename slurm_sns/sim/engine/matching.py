@@ -12,9 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
-from slurm_sns.model import Job, Project, Resources, Seconds, total
+from slurm_sns.model import Job, Project, Seconds, total
 from slurm_sns.policies.placement.kernel_arrays import Releases
-from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, taken
+from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays
 from slurm_sns.policies.placement.pass_record import Schedule
 from slurm_sns.policies.placement.ready_time_kernel import NOTHING_COMES_FREE, in_order_of_ends
 from slurm_sns.policies.placement.waiting_queue import WaitingQueue
@@ -105,7 +105,7 @@ class Simulation(EventLoop):
 
     def finish(self, placed: PlacedRun) -> None:
         """Free what the job held, and update the ends that change with it."""
-        self._free[:, placed.nodes] += taken(self._node_arrays.capacity, placed.alternative, placed.nodes)
+        self._free[:, placed.nodes] += self._node_arrays.taken(placed.alternative, placed.nodes)
         del self._running[placed.job.id]
         self.expect(self._progress.finish(placed))
         self._charge(placed, -1)
@@ -119,7 +119,7 @@ class Simulation(EventLoop):
             end_s = inf if run_s is None else max(float(placed.start_s + run_s), float(now_s))
             ends_s.append(np.full(len(placed.nodes), end_s))
             nodes.append(placed.nodes)
-            amounts.append(np.broadcast_to(taken(capacity, placed.alternative, placed.nodes), shape))
+            amounts.append(np.broadcast_to(self._node_arrays.taken(placed.alternative, placed.nodes), shape))
         return in_order_of_ends(np.concatenate(ends_s), np.concatenate(nodes), np.hstack(amounts).T)
 
     def _age(self, before_s: Seconds) -> None:
@@ -136,7 +136,7 @@ class Simulation(EventLoop):
                 self._queue.add(replace(job, over_aged=True))
 
     def _start(self, placed: PlacedRun) -> None:
-        self._free[:, placed.nodes] -= taken(self._node_arrays.capacity, placed.alternative, placed.nodes)
+        self._free[:, placed.nodes] -= self._node_arrays.taken(placed.alternative, placed.nodes)
         self._running[placed.job.id] = placed
         self.expect(self._progress.start(placed))
         self._charge(placed, 1)
@@ -147,5 +147,5 @@ class Simulation(EventLoop):
             return
         held = total([placed.alternative.demand] * placed.alternative.nodes)
         project = self._projects.get(placed.job.project, Project())
-        used = project.used.plus(Resources(*(sign * amount for amount in held)))
+        used = project.used.plus(held.times(sign))
         self._projects[placed.job.project] = Project(project.share, used)

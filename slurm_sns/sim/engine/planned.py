@@ -236,8 +236,7 @@ class HeldCapacity:
 
     def __init__(self, nodes: NodeArrays) -> None:
         """Start without jobs."""
-        capacities = nodes.capacity.T.tolist()
-        self.capacity = {name: Resources(*each) for name, each in zip(nodes.names, capacities, strict=True)}
+        self.capacity = dict(zip(nodes.names, map(nodes.resources, nodes.capacity.T.tolist()), strict=True))
         self._held = dict.fromkeys(nodes.names, NOTHING)
         self._cores: dict[str, Seconds] = dict.fromkeys(nodes.names, 0)
         self._exclusive: set[int] = set()
@@ -292,8 +291,7 @@ class HeldCapacity:
         """Add what so many parts of the job hold on a node."""
         demand = self.capacity[name] if job.id in self._exclusive else job.demand
         if not job.in_storage:
-            amount = Resources(0, *(parts * each for each in demand[1:]))
-            self._held[name] = self._held[name].plus(amount)
+            self._held[name] = self._held[name].plus(demand.times(parts)._replace(cores=0))
         if job.state is not ActiveState.SUSPENDED:
             self._cores[name] += job.cpu_share * parts * demand.cores
 

@@ -39,13 +39,13 @@ class ReplayMoments:
         columns = {name: at for at, name in enumerate(nodes.names)}
         used: dict[str, Resources] = {}
         for each in active:
-            held = np.array(each.demand, np.int64)
+            held = np.array(nodes.demand(each.demand), np.int64)
             for name in each.nodes:
                 free[:, columns[name]] -= held
                 used[each.project] = used.get(each.project, Resources(0, 0)).plus(each.demand)
         names = {*used, *(job.project for job in waiting)}
         return Snapshot(
-            nodes=tuple(nodes.node(at, Resources(*amounts)) for at, amounts in enumerate(free.T.tolist())),
+            nodes=tuple(nodes.node(at, nodes.resources(amounts)) for at, amounts in enumerate(free.T.tolist())),
             waiting=tuple(waiting),
             projects={each: Project(self._shares.get(each, 1.0), used.get(each, Resources(0, 0))) for each in names},
             now_s=at_s,

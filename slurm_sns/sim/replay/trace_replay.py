@@ -22,13 +22,15 @@ from slurm_sns.policies.placement.kernel_arrays import (
     largest_number_of_takes,
 )
 from slurm_sns.policies.placement.kernel_matching import (
+    FIRST_CASES,
     ROWS,
+    Case,
     kernel_nodes,
     kernel_rules,
     kernel_table,
     worth_of,
 )
-from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
+from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays, scored
 from slurm_sns.policies.placement.node_state_kernel import open_all
 from slurm_sns.policies.placement.portfolio import has_profile
 from slurm_sns.policies.placement.portfolio_kernel import schedule
@@ -281,7 +283,7 @@ def problem_of(
     choices = [each for of_kind in trace.choices for each in of_kind]
     first = np.zeros(len(trace.kinds) + 1, np.int64)
     np.cumsum([len(each) for each in trace.choices], out=first[1:])
-    demand = np.array([each.demand for each in choices], np.int64)
+    demand = np.array([node_arrays.demand(each.demand) for each in choices], np.int64)
     rows = slice(None) if demand[:, MEMORY + 1 :].any() else slice(MEMORY + 1)
     numbers: dict[frozenset[str] | None, int] = {None: NOBODY}
     sets = [numbers.setdefault(each, len(numbers) - 1) for each in trace.allowed_nodes or [None] * len(trace.kinds)]
@@ -295,9 +297,10 @@ def problem_of(
     nodes, exclusive, allowed, *_ = distinct.T.copy()
     demand = np.ascontiguousarray(distinct[:, 3:][:, rows])
     more = demand[:, MEMORY + 1 :]
+    cases: dict[Case, int] = {each: number for number, each in enumerate(FIRST_CASES)}
     case = np.zeros(len(distinct), np.int64)
     if more.size and not only_cores_and_memory:
-        case += (more[:, :2] > 0) @ np.array([1, 2])
+        case[:] = [cases.setdefault(scored(each), len(cases)) for each in demand.tolist()]
     alternatives = AlternativeArrays(
         nodes=nodes,
         demand=demand,
@@ -319,14 +322,14 @@ def problem_of(
         own=np.array([ROWS.get(own, NOBODY) for *_, own in trace.kinds], np.int64),
     )
     capacity = np.ascontiguousarray(node_arrays.capacity[rows])
-    scores = kernel_table(rules.beta, node_arrays)
+    scores = kernel_table(rules.beta, node_arrays, cases)
     own = {int(row) for row in kinds.own if row != NOBODY}
     return Problem(
         kernel_nodes(node_arrays.with_capacity(capacity), np.array(masks, np.bool_).reshape(-1, capacity.shape[1])),
         alternatives,
         kinds,
         scores,
-        kernel_rules(rules, scores, own, sorted({int(each) for each in case})),
+        kernel_rules(rules, scores, own),
     )
 
 

@@ -23,8 +23,9 @@ WHY = (
     "enough nodes had its cores free, but not its memory",
     "enough nodes had its memory free, but not its cores",
     "neither would have been enough",
+    "enough nodes had its cores and memory free, but not its GPUs",
 )
-REASON_COLUMNS = ("room: others first", "memory", "cores", "both")
+REASON_COLUMNS = ("room: others first", "memory", "cores", "both", "GPUs")
 #: What the simulation leaves out, and so what a difference between recorded and simulated waits may come from.
 NOT_SIMULATED = (
     "Neither simulation knows reservations, limits of users, accounts and QOS, dependencies and begin times, "
@@ -219,8 +220,9 @@ def _why(report: SiteReport) -> ReportSection:
     total = [sum(column) for column in zip(*report.waiting_h.values(), strict=True)]
     if not sum(total):
         return ReportSection("What waited, and why", [f"At no instant that was looked at a job waited under {SLURM}."])
+    shown = slice(None) if total[-1] else slice(-1)  # most sites have no GPUs
     rows = [
-        (name(partition), f"{sum(hours):,.0f}", *(part(each / sum(hours)) for each in hours))
+        (name(partition), f"{sum(hours):,.0f}", *(part(each / sum(hours)) for each in hours[shown]))
         for partition, hours in (("all", total), *by_hours)
     ]
     sentences = [
@@ -228,13 +230,14 @@ def _why(report: SiteReport) -> ReportSection:
             f"Under {SLURM}, simulated, the state of every node was looked at each {span(report.step_s)}. Each waiting "
             "job counts with its time of waiting, by the reason that kept it:"
         ),
-        *(f"{column}: {why}." for column, why in zip(REASON_COLUMNS, WHY, strict=True)),
+        *(f"{column}: {why}." for column, why in zip(REASON_COLUMNS[shown], WHY[shown], strict=True)),
         (
             f"{SNS} can help against the first two: it lets other jobs use what is free, and mixes jobs so that memory "
-            "and cores run out together. Against a lack of cores it can do nothing."
+            "and cores run out together. Against a lack of cores or GPUs it can do nothing."
         ),
     ]
-    table = ReportTable(("partition", "waiting hours", *REASON_COLUMNS), rows, frozenset(range(1, 6)))
+    columns = ("partition", "waiting hours", *REASON_COLUMNS[shown])
+    table = ReportTable(columns, rows, frozenset(range(1, len(columns))))
     return ReportSection("What waited, and why", sentences, [table])
 
 

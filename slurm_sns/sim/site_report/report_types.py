@@ -76,6 +76,8 @@ class WaitingHoursValues(TypedDict):
     """Cores were short."""
     both: float
     """Both were short."""
+    gpus: float
+    """GPUs were short."""
 
 
 class IdleValues(TypedDict):

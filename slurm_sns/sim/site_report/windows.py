@@ -129,5 +129,6 @@ def _with_own_kinds(trace: TraceArrays) -> TraceArrays:
         trace,
         kind=kind.astype(np.int32),
         kinds=[trace.kinds[each] for each in used.tolist()],
+        given_choices=None if trace.given_choices is None else [trace.given_choices[each] for each in used.tolist()],
         allowed_nodes=None if allowed is None else [allowed[each] for each in used.tolist()],
     )

@@ -17,6 +17,7 @@ from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.traces.files import STANDARD_INPUT, TraceFile
 from slurm_sns.sim.traces.gpu_tasks import is_of_gpu_cluster, read_gpu_nodes
+from slurm_sns.sim.traces.gpus import require_few_types
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, MOST_CORES, MOST_GB, MOST_NODES, NODE_NAME, nodes_in
 from slurm_sns.sim.traces.site_partitions import EVERYWHERE, SitePartitions
 from slurm_sns.sim.traces.slurm_conf import FUTURE, SiteNode, node_arrays, site_node, site_nodes, slurm_parameters
@@ -164,6 +165,7 @@ def _checked(name: str, nodes: Iterator[SiteNode] | tuple[SiteNode, ...]) -> tup
             raise BadInput(f"{name}: node {node.name} has {node.cores} cores, {node.memory_mb} MiB; valid: {most}")
         if not 0 <= node.weight < 1 << 32:
             raise BadInput(f"{name}: node {node.name} has Weight {node.weight}; valid: 0 to {(1 << 32) - 1}")
+    require_few_types(name, (node.gpus for node in listed))
     if len({node.name for node in listed}) < len(listed):
         raise BadInput(f"{name}: a node is there twice; valid: each once")
     return listed

@@ -31,6 +31,8 @@ PARTS = 1_000_000
 MOST_TO_ONE = 100
 #: A hundred years: moments are exact to nanoseconds in a replay.
 LATEST_SUBMIT_S = 3e9
+#: Why a job is left out: CPU and memory alone are fluid.
+WITH_GPUS = "GPUs, which dfrs does not place"
 
 
 def _parts(needs: Column) -> Integers:
@@ -67,7 +69,8 @@ def read_fluid(
         records = read_records(name, node_arrays, load_factor=load_factor, limit=limit, partitions=partitions)
         if records.allowed_nodes is not None:
             raise BadInput(f"{name}: partitions or features allow jobs some nodes only; valid with dfrs-...: all nodes")
-        return _on_their_nodes(records), node_arrays
+        has_none = np.array([not first.demand.gpus for first, *_ in records.choices])
+        return _on_their_nodes(records.that_fit(has_none[records.kind], name, WITH_GPUS)), node_arrays
     if len(node_arrays.types) > 1:
         raise BadInput(f"{name}: needs are fractions of a node, but nodes differ; valid: nodes that are all alike")
     in_parts = NodeArrays(node_arrays.names, amounts([Resources(PARTS, PARTS)] * len(node_arrays.names)))
@@ -105,7 +108,7 @@ def on_whole_nodes(trace: TraceArrays, node_arrays: NodeArrays) -> TraceArrays:
 
     Times are integers if they all are whole seconds.
     """
-    demand = Resources(*node_arrays.capacity[:, 0].tolist())
+    demand = node_arrays.resources(node_arrays.capacity[:, 0].tolist())
     sizes, kind = np.unique(trace.tasks, return_inverse=True)
     are_whole = all((times == np.floor(times)).all() for times in (trace.submit, trace.run))
     submit, run = (times.astype(np.int64) if are_whole else times for times in (trace.submit, trace.run))

@@ -35,11 +35,10 @@ from slurm_sns.sim.trace import (
 )
 from slurm_sns.sim.traces.columns import FIRST_DATA_LINE, LARGEST, number_in
 from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.gpus import MOST_GPUS, require_few_types
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, MOST_CORES, MOST_GB, MOST_NODES, NAME
 
 MILLI = 1000
-#: Far above the GPUs of any node.
-MOST_GPUS = 1 << 10
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 TASK_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu")
 TIMES = ("creation_time", "deletion_time")
@@ -171,6 +170,7 @@ def read_gpu_nodes(source: TraceFile) -> tuple[Node, ...]:
         nodes[name] = Node(name, size, size)
     if not 0 < len(nodes) <= MOST_NODES:
         raise BadInput(f"{source.name}: {len(nodes)} nodes; valid: 1 to {MOST_NODES}")
+    require_few_types(source.name, (node.capacity.gpus for node in nodes.values()))
     return tuple(nodes.values())
 
 

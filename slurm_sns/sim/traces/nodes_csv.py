@@ -1,7 +1,8 @@
 """Read the nodes of a simulated cluster: CSV with the header `name,cores,mem_gb`, optionally more.
 
-The optional columns are `ways`, `bandwidth_gbps`, `closids` and `pool`. A site needs the column `pool`; a cluster
-ignores it. `closids` is what sns.yaml calls so, 0 where there is no limit; without the column no node has one.
+The optional columns are `ways`, `bandwidth_gbps`, `closids`, `gpus` and `pool`. A site needs the column `pool`, and
+knows no GPUs; a cluster ignores it. `closids` is what sns.yaml calls so, 0 where there is no limit; without the column
+no node has one. `gpus` are those of the node by type (module `gpus`), empty where it has none.
 
 1 GB is 1024 MiB; fractions of a MiB, and of a GB/s, are rounded down, so that no capacity is overstated.
 """
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 from slurm_sns.closids import FEWEST, counted
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.traces.columns import Columns, CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.gpus import VALID, gpus_in_cell, is_gpus, require_few_types
 
 MIB_PER_GB = 1024
 
@@ -30,7 +32,7 @@ MOST_CLOSIDS = 4096
 #: Far above the partitions of any real site: a trace has a flag for each pool in each of its sets of allowed pools.
 MOST_POOLS = 1 << 12
 
-HEADER = "name,cores,mem_gb and optionally ways,bandwidth_gbps,closids,pool"
+HEADER = "name,cores,mem_gb and optionally ways,bandwidth_gbps,closids,gpus,pool"
 SITE_HEADER = "name,cores,mem_gb,pool and optionally ways,bandwidth_gbps,closids"
 #: As Slurm names nodes. A `+` separates the nodes of a job in our results, and the allowed pools of a job in a trace.
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -44,6 +46,7 @@ CHECKS = (
     Number("ways", 0, whole=True),
     Number("bandwidth_gbps", 0),
     Number("closids", 0, MOST_CLOSIDS, whole=True, rule=ENOUGH_CLOSIDS),
+    Text("gpus", is_gpus, VALID, empty=True),
 )
 
 
@@ -100,5 +103,12 @@ def _nodes(reader: CsvReader, table: Columns) -> NodeArrays:
     else:
         for_jobs = [0] * len(names)  # no node has a limit
     memory_mb, bandwidth_gbps = table["mem_gb"] * MIB_PER_GB, table.get("bandwidth_gbps", none)
-    rows = zip(table["cores"], memory_mb, ways, bandwidth_gbps, for_jobs, strict=True)
-    return NodeArrays(tuple(names), amounts([Resources(*(int(amount) for amount in node)) for node in rows]))
+    different = [gpus_in_cell(text) for text in reader.texts("gpus")]
+    require_few_types(reader.source.name, different)
+    gpus = [different[each] for each in table["gpus"]] if "gpus" in table else [()] * len(names)
+    rows = zip(table["cores"], memory_mb, ways, bandwidth_gbps, for_jobs, gpus, strict=True)
+    sizes = [
+        Resources(int(cores), int(memory), int(of_cache), int(gbps), jobs, own)
+        for cores, memory, of_cache, gbps, jobs, own in rows
+    ]
+    return NodeArrays.sized(names, sizes)

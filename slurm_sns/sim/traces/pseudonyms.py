@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from slurm_sns.coverage import sacct
 from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.model import GPU
 from slurm_sns.node_lists import NodeLists, folded
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.sacct_trace import header_of_sacct
@@ -90,7 +91,7 @@ class Pseudonyms:
                 "RealMemory": node.memory_mb,
                 "Weight": node.weight,
                 "AvailableFeatures": ",".join(sorted(node.features)) or "(null)",
-                "Gres": "gres:1" if node.has_gres else "(null)",
+                "Gres": _gres(node),
                 "Partitions": ",".join(self._name("p", name) for name in sorted(node.partitions)),
             }
             yield " ".join(f"{name}={value}" for name, value in said.items() if value != "") + "\n"
@@ -132,6 +133,15 @@ def _is_job(column: str, cell: str) -> bool:
 def _state(cell: str) -> str:
     state = sacct.state_in(cell)
     return state if state in sacct.ENDED | sacct.NOT_ENDED else ""
+
+
+def _gres(node: SiteNode) -> str:
+    """The GPUs of the node by type; of a node without, whether it has other generic resources."""
+    counts = dict(node.gpus)
+    any_type = counts.pop(GPU, 0) - sum(counts.values())
+    words = [f"{name}:{count}" for name, count in counts.items()]
+    words += [f"{GPU}:{any_type}"] if any_type else []
+    return ",".join(words) or ("gres:1" if node.has_gres else "(null)")
 
 
 def _tres(cell: str) -> str:

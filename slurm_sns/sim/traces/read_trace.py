@@ -1,8 +1,8 @@
 """Read a trace for matching of any format: SWF, CSV, a dump of sacct, or tasks of a GPU cluster, told by the header.
 
-The CSV's is `job_id,submit_s,run_s,cores,mem_gb`, optionally `nodes,project,heuristic,priority`. With `nodes`, cores
-and memory are those on each of that many nodes. 1 GB is 1024 MiB, fractions of a MiB rounded up. A `priority` is
-Slurm's, which the policy slurm alone uses: the larger, the earlier.
+The CSV's is `job_id,submit_s,run_s,cores,mem_gb`, optionally `nodes,project,heuristic,priority,gpus`. With `nodes`,
+cores, memory and `gpus` are those on each of that many nodes; `gpus` are by type (module `gpus`). 1 GB is 1024 MiB,
+fractions of a MiB rounded up. A `priority` is Slurm's, which the policy slurm alone uses: the larger, the earlier.
 """
 
 import math
@@ -17,6 +17,7 @@ from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.gpu_tasks import is_of_gpu_cluster, read_gpu_tasks
+from slurm_sns.sim.traces.gpus import VALID, gpus_in_cell, is_gpus
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.sacct_trace import header_of_sacct, read_sacct
 from slurm_sns.sim.traces.site_partitions import EVERYWHERE, SitePartitions
@@ -26,7 +27,7 @@ from slurm_sns.sim.traces.trace_builder import RecordBuilder
 #: Slurm's own limit: its priorities have 32 bits.
 MOST_PRIORITY = (1 << 32) - 1
 
-HEADER = "job_id,submit_s,run_s,cores,mem_gb and optionally nodes,project,heuristic,priority"
+HEADER = "job_id,submit_s,run_s,cores,mem_gb and optionally nodes,project,heuristic,priority,gpus"
 CHECKS = (
     Number("job_id", 0, whole=True),
     Number("nodes", 1, whole=True),
@@ -38,6 +39,7 @@ CHECKS = (
     Number("mem_gb", 0),
     Text("project", empty=True),
     Number("priority", 0, MOST_PRIORITY, whole=True),
+    Text("gpus", is_gpus, VALID, empty=True),
 )
 
 
@@ -95,5 +97,6 @@ def read_jobs(
             project=reader.listed("project", part) if "project" in part else None,
             heuristic=reader.listed("heuristic", part) if "heuristic" in part else None,
             priority=part.get("priority"),
+            gpus=(part["gpus"], [gpus_in_cell(text) for text in reader.texts("gpus")]) if "gpus" in part else None,
         )
     return builder.records(source.name)

@@ -8,6 +8,8 @@ by reason. Times are seconds since the first submit; a local time is read as if 
 - ReqMem with `n` (each node) or `c` (each CPU) comes first, unless it is 0, because TRES of old versions are of a node
   at times. Then the memory in AllocTRES, in ReqTRES, and in ReqMem, each of the whole job.
 - Of a job that was requeued (`sacct -D`) the last run counts, with the submit of its record.
+- GPUs are those that the job asked for, by type, or that it was given where the dump does not say, on each node. Jobs
+  with other generic resources are left out, and jobs with GPUs where no node has any.
 - Partition and Constraints say which nodes a job may use, if the nodes came with partitions and features.
 """
 
@@ -21,10 +23,12 @@ import numpy as np
 from slurm_sns.coverage import sacct
 from slurm_sns.coverage.sbatch_options import memory_mb
 from slurm_sns.errors import BadInput
+from slurm_sns.model import Gpus
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.trace import Column, Flags, Integers, TraceArrays, arrivals
 from slurm_sns.sim.traces.columns import LARGEST, NotPlain, plain_table
 from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.gpus import gpus_in_tres, is_number_of_gpus, on_each_node
 from slurm_sns.sim.traces.plain_texts import plain_moments_s, plain_numbers
 from slurm_sns.sim.traces.site_partitions import EVERYWHERE, Nowhere, SitePartitions
 from slurm_sns.sim.traces.trace_builder import RecordBuilder
@@ -97,7 +101,13 @@ def read_sacct(
     Raises:
         BadInput: it lacks columns, or no job is left.
     """
-    reader = SacctReader(source, partitions, user_estimates=user_estimates, recorded=recorded)
+    reader = SacctReader(
+        source,
+        partitions,
+        user_estimates=user_estimates,
+        recorded=recorded,
+        with_gpus=bool(node_arrays.gpu_names),
+    )
     builder = RecordBuilder(node_arrays, 1.0, reader.allowed_sets)
     left = limit
     for data in source.parts():
@@ -122,7 +132,13 @@ class SacctReader:
     """Reads the parts of one dump, the first one first. `dropped` counts the lines that were left out, by reason."""
 
     def __init__(
-        self, source: TraceFile, partitions: SitePartitions, *, user_estimates: bool = False, recorded: bool = False
+        self,
+        source: TraceFile,
+        partitions: SitePartitions,
+        *,
+        user_estimates: bool = False,
+        recorded: bool = False,
+        with_gpus: bool = False,
     ) -> None:
         """Only the header is read."""
         header = header_of_sacct(source)
@@ -134,7 +150,7 @@ class SacctReader:
         if missing := [group[0] for group in needs if not columns & {*group}]:
             raise BadInput(f"{source.name}: sacct was not asked for {', '.join(missing)}; try: {sacct.COMMAND}")
         self._name, self._delimiter = source.name, header.delimiter
-        self._user_estimates, self._recorded = user_estimates, recorded
+        self._user_estimates, self._recorded, self._with_gpus = user_estimates, recorded, with_gpus
         self._names: tuple[str, ...] = ()
         self._partitions = partitions
         self._sets: dict[frozenset[str] | None, int] = {None: 0}
@@ -163,6 +179,7 @@ class SacctReader:
             "memory_mb": np.minimum(np.nan_to_num(on_each_mb[rows]), LARGEST),
             "project": [account[row] for row in rows.tolist()] if account is not None else None,
             "allowed": allowed[rows],
+            "gpus": part.gpus_on_each(rows) if self._with_gpus else None,
         }
         if self._user_estimates:
             limits_s = np.nan_to_num(part.first_of(_LIMITS, sacct.time_limit_s)[rows])
@@ -228,7 +245,7 @@ class SacctReader:
             ("unknown state", np.isnan(state)),
             ("not ended", state == _NOT_ENDED),
             ("never started", ~started | (given == 0) | ((state == _CANCELLED) & (part.run_s == 0))),
-            ("generic resources (GPUs and others)", part.has_gres),
+            ("generic resources (GPUs and others)", part.has_other_gres | (part.has_gpus & (not self._with_gpus))),
             ("unknown submit time", ~_is_known(part.submit_s, 0)),
             ("unknown run time", ~_is_known(part.run_s, 0)),
             ("unknown size", ~(_is_known(nodes, 1) & _is_known(cpus, 1))),
@@ -276,7 +293,9 @@ class _Part:
         self.submit_s = self.number("Submit", sacct.moment_s)
         self.state = self.number("State", _state)
         self._tres = {column: self._amounts(column) for column in _TRES}
-        self.has_gres: Flags = np.logical_or.reduce([amounts[3] > 0 for amounts in self._tres.values()])
+        self.has_other_gres, self.has_gpus = (
+            np.logical_or.reduce([amounts[row] > 0 for amounts in self._tres.values()]) for row in (3, 4)
+        )
         alloc, asked = self._tres["AllocTRES"], self._tres["ReqTRES"]
         count = sacct.count_in
         self.cpus = _first(self.first_of(_CPUS[:2], count), alloc[0], self.number(_CPUS[2], count), asked[0])
@@ -295,6 +314,16 @@ class _Part:
         on_each = np.where(of == ord("n"), amount, amount * cpus / nodes)
         found: Column = np.where(((of == ord("n")) | (of == ord("c"))) & (amount > 0), on_each, whole)
         return found
+
+    def gpus_on_each(self, rows: Integers) -> tuple[Integers, Sequence[Gpus]]:
+        """The place of the GPUs of each of these lines among different ones, and these, on each node of the job."""
+        (alloc, of_alloc), (asked, of_asked) = (self.factorized(column) for column in _TRES)
+        has_asked = self._tres["ReqTRES"][4][rows] > 0
+        texts, code = [*of_alloc, *of_asked], np.where(has_asked, asked[rows] + len(of_alloc), alloc[rows])
+        pairs = np.stack([code, self.nodes[rows].astype(np.int64)], axis=1)
+        different, place = np.unique(pairs, axis=0, return_inverse=True)
+        gpus = [on_each_node(gpus_in_tres(sacct.tres(texts[text])), nodes) for text, nodes in different.tolist()]
+        return place.ravel(), gpus
 
     def factorized(self, column: str) -> tuple[Integers, Sequence[str]]:
         """The place of each text among the different ones; a column that is not there has empty texts."""
@@ -326,13 +355,15 @@ class _Part:
         return _first(*(self.number(column, read) for column in columns if column in self.table), size=self.size)
 
     def _amounts(self, column: str) -> Column:
-        """CPUs, memory and nodes of TRES, and the number of its generic resources, shape (4, lines)."""
+        """CPUs, memory and nodes of TRES, how many other generic resources it names, and GPUs, shape (5, lines)."""
         codes, different = self.factorized(column)
         rows = []
         for text in different:
             said = sacct.tres(text)
             reads = (("cpu", sacct.count_in), ("mem", memory_mb), ("node", sacct.count_in))
-            rows.append([*(_number(said.get(name, ""), read) for name, read in reads), float(len(sacct.gres_in(text)))])
+            gpus = sum(gpus_in_tres(said).values())
+            others = [name for name in sacct.gres_in(text) if not is_number_of_gpus(name, said[name])]
+            rows.append([*(_number(said.get(name, ""), read) for name, read in reads), float(len(others)), float(gpus)])
         amounts: Column = np.array(rows, np.float64)[codes].T
         return amounts
 

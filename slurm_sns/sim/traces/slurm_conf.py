@@ -11,11 +11,12 @@ from typing import Any
 
 from slurm_sns.conf_text import Line, last_options, options
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Node, Resources
+from slurm_sns.model import Gpus, Node, Resources
 from slurm_sns.node_lists import NodeLists
 from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.specification import settings_of
+from slurm_sns.sim.traces.gpus import gpus_in_gres
 from slurm_sns.topology import FLAT, Topology
 
 DEFAULT = "DEFAULT"
@@ -28,7 +29,7 @@ _names = NodeLists().names
 
 @dataclass(frozen=True, slots=True)
 class SiteNode:
-    """A node as slurm.conf or scontrol shows it: what jobs may use of it, its Weight, partitions, whether it has gres.
+    """A node as slurm.conf or scontrol shows it: what jobs may use of it, its Weight, partitions, GPUs and other gres.
 
     Slurm may count the threads of a core, or the core, as CPUs.
     """
@@ -41,6 +42,7 @@ class SiteNode:
     partitions: frozenset[str]
     has_gres: bool
     cpus_per_core: int = 1
+    gpus: Gpus = ()
 
 
 def site_nodes(lines: Iterable[Line]) -> tuple[SiteNode, ...]:
@@ -135,6 +137,10 @@ def site_node(name: str, said: Mapping[str, str], partitions: Iterable[str]) -> 
         weight = int(said.get("weight", 1))
     except ValueError as problem:
         raise BadInput(f"node {name}: {problem}; valid are whole numbers") from None
+    try:
+        gpus = gpus_in_gres(said.get("gres", ""))
+    except BadInput as problem:
+        raise BadInput(f"node {name}: {problem}") from None
     return SiteNode(
         name,
         cores_for_jobs,
@@ -144,6 +150,7 @@ def site_node(name: str, said: Mapping[str, str], partitions: Iterable[str]) -> 
         frozenset(partitions),
         bool(said.get("gres")),
         max(1, cpus // max(1, cores)),
+        gpus,
     )
 
 
@@ -151,7 +158,7 @@ def node_arrays(nodes: Iterable[SiteNode], topology: Topology = FLAT, *, heeds_w
     """The nodes for a simulation, with their weights (or without) and their switches."""
     listed = []
     for each in nodes:
-        size = Resources(each.cores, each.memory_mb)
+        size = Resources(each.cores, each.memory_mb, gpus=each.gpus)
         weight = each.weight if heeds_weight else 1
         listed.append(Node(each.name, size, size, weight, topology.path(each.name)))
     return NodeArrays.of(listed)

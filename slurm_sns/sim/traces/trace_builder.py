@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, fits_ever
+from slurm_sns.model import Alternative, Gpus, Resources
+from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays, fits_ever, holding
 from slurm_sns.sim.trace import (
     SHORTEST_RUN_S,
     SMALLEST_MEMORY_MB,
@@ -28,7 +29,9 @@ from slurm_sns.sim.trace import (
 )
 
 #: Odd numbers without a pattern, one for each column of a row.
-FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
+FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5, 0xD6E8FEB86659FD93)
+#: Why a job is left out.
+NO_SUCH_GPUS = "GPUs of a type that no node has"
 
 
 @dataclass
@@ -43,8 +46,9 @@ class RecordBuilder:
     def __post_init__(self) -> None:
         """Start without jobs."""
         self.dropped: Counter[str] = Counter()
-        #: A kind and the position of its nodes in `allowed_sets`.
-        self._kinds: dict[tuple[Kind, int], int] = {}
+        #: A kind, the position of its nodes in `allowed_sets`, and that of its GPUs in `_gpus`.
+        self._kinds: dict[tuple[Kind, int, int], int] = {}
+        self._gpus: dict[Gpus, int] = {(): 0}
         self._parts: list[dict[str, NDArray[Any]]] = []
         self._projects: dict[str, int] = {}
         self._partitions: dict[str, int] = {}
@@ -66,19 +70,25 @@ class RecordBuilder:
         allowed: Integers | None = None,
         start_s: Column | None = None,
         partition: tuple[Integers, Sequence[str]] | None = None,
+        gpus: tuple[Integers, Sequence[Gpus]] | None = None,
     ) -> None:
         """Add jobs with known times and sizes; those that the nodes could never hold are dropped.
 
         `limit_s`, and `priority`, are given for all parts of a trace or for none; a limit that is not above 0 is
         unknown. `allowed` are positions in `allowed_sets`; without it jobs may use all nodes. `start_s` are recorded
-        starts, and `partition` the place of each job's among different names: given for all parts or for none.
+        starts, and `partition` the place of each job's among different names: given for all parts or for none. `gpus`
+        are the places of each job's GPUs on a node among different ones; without it jobs have none.
         """
         sets = np.zeros(len(nodes)) if allowed is None else allowed
-        rows = np.stack([nodes, cores, np.maximum(memory_mb, SMALLEST_MEMORY_MB), sets], axis=1).astype(np.int64)
+        of_gpus = np.zeros(len(nodes), np.int64) if gpus is None else self._gpu_numbers(*gpus)
+        memory_mb = np.maximum(memory_mb, SMALLEST_MEMORY_MB)
+        rows = np.stack([nodes, cores, memory_mb, sets, of_gpus], axis=1).astype(np.int64)
         shapes, of_row = _distinct(rows)
-        kept = self._possible(shapes)[of_row]
+        are_known = self._known_gpus()[shapes[:, 4]]
+        self.dropped[NO_SUCH_GPUS] += int(np.count_nonzero(~are_known[of_row]))
+        kept = (are_known & self._possible(shapes))[of_row]
         self.jobs += len(kept)
-        self.dropped[TOO_LARGE] += int(len(kept) - np.count_nonzero(kept))
+        self.dropped[TOO_LARGE] += int(np.count_nonzero(~kept & are_known[of_row]))
         if heuristic is not None:
             heuristic = list(compress(heuristic, kept))
         if project is not None:
@@ -121,11 +131,19 @@ class RecordBuilder:
         for column, places in (("project", self._projects), ("partition", self._partitions)):
             if len(places) > 1:
                 columns[column] = _places_by_name(places)[columns[column]]
-        of_kind = [self.allowed_sets[allowed] for _, allowed in self._kinds]
+        of_kind = [self.allowed_sets[allowed] for _, allowed, _ in self._kinds]
+        gpus = [*self._gpus]
+        has_gpus = any(own for _, _, own in self._kinds)
         return TraceArrays(
             **columns,
             dropped=dropped,
-            kinds=[kind for kind, _ in self._kinds],
+            kinds=[kind for kind, _, _ in self._kinds],
+            given_choices=[
+                (Alternative(nodes, Resources(cores, memory_mb, gpus=gpus[own])),)
+                for (nodes, cores, memory_mb, _), _, own in self._kinds
+            ]
+            if has_gpus
+            else None,
             projects=sorted(self._projects) or [""],
             partitions=sorted(self._partitions),
             allowed_nodes=None if all(allowed is None for allowed in of_kind) else of_kind,
@@ -136,8 +154,8 @@ class RecordBuilder:
         listed = shapes.tolist()
 
         def number(shape: int, own: str) -> int:
-            nodes, cores, memory_mb, allowed = listed[shape]
-            return self._kinds.setdefault(((nodes, cores, memory_mb, own), allowed), len(self._kinds))
+            nodes, cores, memory_mb, allowed, gpus = listed[shape]
+            return self._kinds.setdefault(((nodes, cores, memory_mb, own), allowed, gpus), len(self._kinds))
 
         if heuristic is not None:
             numbers = [number(shape, own) for shape, own in zip(of_row.tolist(), heuristic, strict=True)]
@@ -149,13 +167,26 @@ class RecordBuilder:
 
     def _possible(self, shapes: Integers) -> NDArray[np.bool_]:
         """Whether enough allowed nodes are large enough for each shape when they are empty."""
-        possible = np.zeros(len(shapes), np.bool_)
-        for allowed in np.unique(shapes[:, 3]).tolist():
-            rows = shapes[:, 3] == allowed
-            mask = self.node_arrays.allows(self.allowed_sets[allowed])
-            nodes = self.node_arrays.capacity[[CORES, MEMORY]]
-            possible[rows] = _are_enough(nodes if mask is None else nodes[:, mask], shapes[rows])
+        possible, gpus = np.zeros(len(shapes), np.bool_), [*self._gpus]
+        nodes = self.node_arrays.capacity[[CORES, MEMORY]]
+        for allowed, own in np.unique(shapes[:, 3:], axis=0).tolist():
+            rows = (shapes[:, 3:] == (allowed, own)).all(axis=1)
+            demand = self.node_arrays.demand(Resources(0, 0, gpus=gpus[own]))
+            mask = holding(self.node_arrays.capacity, demand)
+            permitted = self.node_arrays.allows(self.allowed_sets[allowed])
+            mask = mask if permitted is None else mask & permitted
+            possible[rows] = _are_enough(nodes[:, mask], shapes[rows])
         return possible
+
+    def _gpu_numbers(self, places: Integers, different: Sequence[Gpus]) -> Integers:
+        """The places of these GPUs in `_gpus`; new ones are appended."""
+        numbers = [self._gpus.setdefault(each, len(self._gpus)) for each in different]
+        return np.array(numbers, np.int64)[places]
+
+    def _known_gpus(self) -> NDArray[np.bool_]:
+        """Of each entry of `_gpus`, whether some node has such GPUs."""
+        known = {*self.node_arrays.gpu_names}
+        return np.array([all(name in known for name, _ in each) for each in self._gpus], np.bool_)
 
     def _project_numbers(self, project: Sequence[str] | None, count: int) -> NDArray[np.int32]:
         if project is None:

@@ -13,7 +13,7 @@ from oracles.fair_order import FairOrder
 from slurm_sns.model import Job, Plan, Snapshot, Start
 from slurm_sns.policies.base import MakeAlternatives
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, amounts, taken
+from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays
 from slurm_sns.policies.placement.pass_record import Match, Schedule
 from slurm_sns.policies.placement.reasons import reasons_to_wait
 from slurm_sns.policies.placement.waiting_queue import WaitingQueue
@@ -40,7 +40,7 @@ class BatchPass:
 
     def __init__(self, placing: Placer, snapshot: Snapshot) -> None:
         self.node_arrays = NodeArrays.of(snapshot.nodes)
-        self.free = amounts([node.free for node in snapshot.nodes])
+        self.free = self.node_arrays.amounts([node.free for node in snapshot.nodes])
         self.matches: list[Match] = []
         self._placing = placing
         self._waiting = snapshot.waiting
@@ -65,10 +65,9 @@ class BatchPass:
 
     def start(self, match: Match, reason: str) -> None:
         """Start the job at its place."""
-        capacity = self.node_arrays.capacity
-        self.free[:, match.nodes] -= taken(capacity, match.alternative, match.nodes)
+        self.free[:, match.nodes] -= self.node_arrays.taken(match.alternative, match.nodes)
         if self._order.shared:
-            self._order.charge(match.job, held(capacity, match.alternative, match.nodes))
+            self._order.charge(match.job, held(self.node_arrays, match.alternative, match.nodes))
         self.matches.append(match)
         nodes = tuple(self.node_arrays.names[node] for node in match.nodes)
         self._starts.append(Start(match.job.id, nodes, match.alternative, reason))

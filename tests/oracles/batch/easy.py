@@ -32,7 +32,7 @@ from slurm_sns.policies.base import MakeAlternatives, no_explanation
 from slurm_sns.policies.baselines.expected_times import COINCIDENT_S
 from slurm_sns.policies.baselines.parameters import EasyParameters
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.node_arrays import Amounts, taken
+from slurm_sns.policies.placement.node_arrays import Amounts
 from slurm_sns.policies.placement.pass_record import Match
 
 
@@ -119,7 +119,7 @@ class HeadJob:
     def _less(self, match: Match) -> Amounts:
         """What is free at the shadow time without this place."""
         free = self._free.copy()
-        free[:, match.nodes] -= taken(self._batch.node_arrays.capacity, match.alternative, match.nodes)
+        free[:, match.nodes] -= self._batch.node_arrays.taken(match.alternative, match.nodes)
         return free
 
 

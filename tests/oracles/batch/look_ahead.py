@@ -7,7 +7,7 @@ import numpy as np
 from oracles.batch.expected_times import end_if_started, expected_end_s
 from slurm_sns.model import Resources, Snapshot
 from slurm_sns.policies.baselines.expected_times import COINCIDENT_S
-from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays, amounts
+from slurm_sns.policies.placement.node_arrays import Amounts, NodeArrays
 from slurm_sns.policies.placement.pass_record import Match
 
 
@@ -38,7 +38,7 @@ class LookAhead:
         self._free = free
         self._columns = np.array(columns, dtype=np.intp)
         self._ends_s = np.array(ends_s, dtype=np.float64)
-        self._demands = amounts(demands)
+        self._demands = node_arrays.amounts(demands)
         self.ends_s: list[float] = np.unique(self._ends_s).tolist()
 
     def free_at(self, time_s: float) -> Amounts:

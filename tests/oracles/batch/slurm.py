@@ -53,7 +53,7 @@ class PlainSlurm:
 
     def __post_init__(self) -> None:
         """Nothing has happened yet."""
-        self.capacity = [Resources(*map(int, column)) for column in self.node_arrays.capacity.T]
+        self.capacity = [self.node_arrays.resources(column) for column in self.node_arrays.capacity.T.tolist()]
         self.starts: dict[int, tuple[int, tuple[int, ...]]] = {}
         self.plans: list[tuple[int, list[Booking]]] = []
         self._running: list[Running] = []

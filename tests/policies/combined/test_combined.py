@@ -160,7 +160,7 @@ def test_mix_fit_looks_at_the_resources_that_this_job_demands():
 def test_mix_fit_is_zero_where_all_is_exactly_full():
     capacity = np.array([[4, 4], [4 * GB, 4 * GB], [20, 20], [100, 100]])
 
-    scores = mix_fit(capacity, capacity.copy(), np.array([0, 1]), Resources(4, 4 * GB, 20, 100))
+    scores = mix_fit(capacity, capacity.copy(), np.array([0, 1]), (4, 4 * GB, 20, 100))
 
     assert scores.tolist() == [0, 0]
 
@@ -170,7 +170,7 @@ def test_mix_fit_leaves_out_what_the_job_does_not_demand():
     one, other = capacity.copy(), capacity.copy()
     other[2:] = [[3, 17], [90, 2]]
 
-    demand, columns = Resources(2, GB), np.array([0, 1])
+    demand, columns = (2, GB), np.array([0, 1])
 
     assert mix_fit(capacity, one, columns, demand).tolist() == mix_fit(capacity, other, columns, demand).tolist()
 

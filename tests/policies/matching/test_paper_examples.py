@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from clusters import GB, job, node, placed, plan, queue
 
-from slurm_sns.model import Resources
 from slurm_sns.policies.placement.heuristics import mix_fit
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
 
@@ -46,7 +45,7 @@ def test_figure_8_mix_fit_takes_the_machine_where_cores_and_memory_run_out_toget
     machines = (node("A", free=(3, 8)), node("B", free=(2, 16)), node("C", free=(1, 24)))
     node_arrays, free = NodeArrays.of(machines), amounts([machine.free for machine in machines])
 
-    angles = mix_fit(node_arrays.capacity, free, np.arange(3), Resources(1, 8 * GB))
+    angles = mix_fit(node_arrays.capacity, free, np.arange(3), (1, 8 * GB))
 
     assert angles[1] == 0
     assert angles[0] > 0

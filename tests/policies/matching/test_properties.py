@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from clusters import GB, regions
+from clusters import GB, part_of, regions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.cycle import FailedShapes
@@ -23,7 +23,7 @@ def nodes(draw) -> tuple[Node, ...]:
     weights, switches = draw(regions())
     for at in range(draw(st.integers(1, 6))):
         capacity = Resources(draw(st.integers(1, 8)), draw(st.integers(1, 32)) * GB, 11, 100, 11)
-        free = Resources(*(draw(st.integers(0, amount)) for amount in capacity))
+        free = part_of(draw, capacity)
         listed.append(Node(f"n{at}", capacity, free, draw(weights), draw(switches)))
     return tuple(listed)
 

@@ -3,9 +3,10 @@ import pytest
 from clusters import job, node, placed, plan
 
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Resources
+from slurm_sns.model import GPU, Resources, gpus_of
 from slurm_sns.policies.placement.heuristic_names import heuristics
 from slurm_sns.policies.placement.heuristics import HEURISTICS
+from slurm_sns.policies.placement.node_arrays import amounts
 
 # Free: a 6 cores 10 GB of 64, b 2 cores 40 GB of 64, c 4 cores 8 GB of 32, d 8 cores 32 GB of 32.
 MACHINES = (
@@ -39,8 +40,12 @@ def test_each_heuristic_takes_its_own_node(heuristic, taken):
 
 def scores_of(free, capacity, demand):
     """What each heuristic scores, by the words of the papers; free and capacity by resource."""
-    cores, _, ways, gbps, _ = (capacity - free) / capacity
+    cores, _, ways, gbps, _, *gpus = (capacity - free) / capacity
     occupied = cores + (gbps if demand.bandwidth_gbps else 0) + (2.0 * ways if demand.ways else 0)
+    counts = dict(demand.gpus)
+    if len(counts) > 1:
+        counts.pop(GPU)  # of a type
+    occupied += sum(share for name, share in zip(GPU_NAMES, gpus, strict=True) if name in counts)
     return {
         "first-fit": np.arange(free.shape[1]),
         "best-fit-cores": free[0],
@@ -57,16 +62,31 @@ def scores_of(free, capacity, demand):
     }
 
 
-@pytest.mark.parametrize("demand", [Resources(1, 1), Resources(1, 1, 4), Resources(1, 1, 0, 9), Resources(2, 3, 4, 5)])
+GPU_NAMES = (GPU, "gpu:a", "gpu:b")
+
+
+@pytest.mark.parametrize(
+    "demand",
+    [
+        Resources(1, 1),
+        Resources(1, 1, 4),
+        Resources(1, 1, 0, 9),
+        Resources(2, 3, 4, 5),
+        Resources(1, 1, gpus=gpus_of({"": 2})),
+        Resources(1, 1, gpus=gpus_of({"b": 2})),
+        Resources(2, 3, 4, 5, gpus=gpus_of({"a": 1, "b": 1})),
+    ],
+)
 def test_each_heuristic_scores_what_its_paper_says(demand):
     rng = np.random.default_rng(1)
-    free = rng.integers(5, 100, (5, 50))
-    capacity = free + rng.integers(0, 50, (5, 50))
+    free = rng.integers(5, 100, (8, 50))
+    capacity = free + rng.integers(0, 50, (8, 50))
+    column = amounts([demand], GPU_NAMES)[:, 0].tolist()
     expected = scores_of(free, capacity, demand)
 
     assert {*expected, "mix-fit"} == set(HEURISTICS)
     for heuristic, scores in expected.items():
-        found = HEURISTICS[heuristic](capacity, free, np.arange(50), demand)
+        found = HEURISTICS[heuristic](capacity, free, np.arange(50), column)
         assert found.tolist() == pytest.approx(scores.tolist(), abs=2e-9), heuristic
 
 

@@ -2,10 +2,11 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import pytest
-from clusters import GB, job, node, placed, plan, regions
+from clusters import GB, GPUS_OF_JOBS, GPUS_OF_NODES, half_of, job, node, part_of, placed, plan, regions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.portfolio import plainly
@@ -17,14 +18,14 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters, ways_to_withhold
 from slurm_sns.policies.placement.heuristic_names import alternative_orders, tie_rules
 from slurm_sns.policies.placement.heuristics import HEURISTICS
-from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.policies.placement.node_arrays import NodeArrays, all_but_gpus
 from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 
 PROJECTS = ("p", "q", "r")
 #: Few sizes, so that nodes are equal and scores tie; and some odd ones.
 MEMORY_MB = st.sampled_from([0, 1024, 2048, 4096, 8192, 8192, 16384]) | st.integers(0, 16384)
-#: Some nodes cannot share their cache, some know no bandwidth, and some have no CLOSIDs or few.
+#: Some nodes cannot share their cache, some know no bandwidth, some have no CLOSIDs or few, and most have no GPUs.
 SIZES = st.builds(
     Resources,
     st.sampled_from([0, 4, 8, 8]),
@@ -32,6 +33,7 @@ SIZES = st.builds(
     st.sampled_from([0, 11, 11]),
     st.sampled_from([0, 100, 100]),
     st.sampled_from([0, 1, 2, 11]),
+    GPUS_OF_NODES,
 )
 
 
@@ -42,15 +44,15 @@ def nodes(draw) -> tuple[Node, ...]:
     for at in range(draw(st.integers(1, 40))):
         capacity = draw(SIZES)
         empty = draw(st.booleans())
-        free = capacity if empty else Resources(*(draw(st.integers(0, amount)) for amount in capacity))
+        free = capacity if empty else part_of(draw, capacity)
         listed.append(Node(f"n{at}", capacity, free, draw(weights), draw(switches)))
     return tuple(listed)
 
 
 def alternatives():
-    """Alternatives that demand two to five resources, on one node or several, exclusive or not."""
+    """Alternatives that demand two resources or more, on one node or several, exclusive or not."""
     memory_mb = st.sampled_from([1024, 2048, 4096]) | st.integers(1, 9000)
-    more = st.sampled_from([0, 0, 2, 3, 11]), st.sampled_from([0, 0, 7, 50]), st.sampled_from([0, 0, 1])
+    more = st.sampled_from([0, 0, 2, 3, 11]), st.sampled_from([0, 0, 7, 50]), st.sampled_from([0, 0, 1]), GPUS_OF_JOBS
     demands = st.builds(Resources, st.sampled_from([1, 1, 2, 4]), memory_mb, *more)
     slowdowns = st.sampled_from([1.0, 1.0, 0.75, 1.1]) | st.floats(0.5, 2.0)
     several = st.sampled_from([1, 1, 1, 2, 5])
@@ -83,9 +85,9 @@ def active(draw, listed: tuple[Node, ...], now_s: int) -> tuple[ActiveJob, ...]:
     jobs = []
     for at in range(draw(st.integers(0, 12)) if used else 0):
         names = draw(st.lists(st.sampled_from(used), min_size=1, max_size=3, unique=True))
-        demand = Resources(*map(min, *(held[name] for name in names), held[names[0]]))
+        demand = reduce(Resources.up_to, (held[name] for name in names))
         if draw(st.booleans()):
-            demand = Resources(*(amount // 2 for amount in demand))
+            demand = half_of(demand)
         held |= {name: held[name].minus(demand) for name in names}
         end_s = draw(st.sampled_from([None, now_s - 5, now_s + 1, now_s + 7, now_s + 10, now_s + 40, now_s + 41]))
         jobs.append(ActiveJob(1000 + at, ActiveState.RUNNING, tuple(names), demand, 0, expected_end_s=end_s))
@@ -168,7 +170,8 @@ def test_kernel_and_twin_make_the_same_combined_plan(snapshot, chosen, sns):
 def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(data, chosen, sns):
     """Jobs come, others end, and the same alternatives meet other free capacity: nothing stale may be used."""
     listed = data.draw(nodes())
-    node_arrays, free = NodeArrays.of(listed), amounts([node.free for node in listed])
+    node_arrays = NodeArrays.of(listed)
+    free = node_arrays.amounts([node.free for node in listed])
     both = combined(chosen, sns, portfolio=chosen.portfolio)
     ours, theirs = both, plainly(both)
     for _ in range(4):
@@ -176,7 +179,7 @@ def test_pass_after_pass_on_the_same_nodes_the_kernel_makes_the_twins_schedules(
         schedules = [policy.schedule(node_arrays, free, queue) for policy in (ours, theirs)]
         assert told(schedules[0]) == told(schedules[1])
         for match in schedules[0].matches:
-            free[:, match.nodes] -= np.array([match.alternative.demand]).T
+            free[:, match.nodes] -= np.array([node_arrays.demand(match.alternative.demand)]).T
         ended = data.draw(st.lists(st.integers(0, len(listed) - 1), max_size=5))
         free[:, ended] = node_arrays.capacity[:, ended]
         free = np.maximum(free, 0)
@@ -284,7 +287,7 @@ def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations, is_unif
     capacity = Resources(28, 128 * GB, 20, 118, 3)
     listed = [Node(f"n{at}", capacity, capacity) for at in range(60)]
     for at in range(60, 300):
-        free = Resources(*(int(rng.integers(0, amount + 1)) for amount in capacity))
+        free = Resources(*(int(rng.integers(0, amount + 1)) for amount in all_but_gpus(capacity)))
         listed.append(Node(f"n{at}", capacity, free))
     if not is_uniform:
         listed = [

@@ -7,14 +7,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles import ready_times
 
-from slurm_sns.model import NOTHING, Resources
+from slurm_sns.model import GPU, NOTHING, Resources, gpus_of
 from slurm_sns.policies.placement.kernel_arrays import NOBODY
 from slurm_sns.policies.placement.node_arrays import amounts
 from slurm_sns.policies.placement.ready_time_kernel import earliest_start, in_order_of_ends, node_room
 
 NOW_S = 10.0
 NODES = 5
-SOME = st.builds(Resources, *(st.integers(0, 3) for _ in Resources._fields))
+GPU_NAMES = GPU, "gpu:a"
+GPUS = st.sampled_from([(), (), *map(gpus_of, ({"": 1}, {"a": 1}, {"a": 2}, {"a": 1, "": 2}))])
+SOME = st.builds(Resources, *(st.integers(0, 3) for _ in range(5)), GPUS)
 #: Few different ends, so that many coincide; one is now, one is not known.
 ENDS_S = st.sampled_from([NOW_S, 11.0, 12.0, 12.5, inf])
 RELEASES = st.lists(st.tuples(st.integers(0, NODES - 1), ENDS_S, SOME), max_size=20)
@@ -25,10 +27,10 @@ def swept(needs, free, part, wanted, releases) -> tuple[float, list[float]]:
     coming = in_order_of_ends(
         np.array([end_s for _, end_s, _ in releases], np.float64),
         np.array([node for node, _, _ in releases], np.int64),
-        amounts([amount for *_, amount in releases]).T,
+        amounts([amount for *_, amount in releases], GPU_NAMES).T,
     )
     numbers = np.array([NOBODY if each is None else each for each in part], np.int64)
-    room = node_room(amounts(needs) - amounts(free), numbers)
+    room = node_room(amounts(needs, GPU_NAMES) - amounts(free, GPU_NAMES), numbers)
     return earliest_start(room, wanted, coming, NOW_S), room.ready_s.tolist()
 
 

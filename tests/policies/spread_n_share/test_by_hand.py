@@ -7,6 +7,7 @@ import pytest
 import yaml
 from programs import GB, SHIPPED, paper_programs, types
 
+from slurm_sns.model import Resources
 from slurm_sns.policies.base import Request
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.policies.spread_n_share.scales import choose
@@ -84,7 +85,7 @@ def test_an_alternative_is_what_its_explanation_says():
         choice = choose(Request(processes, memory_per_node_mb=GB), paper_programs()[name], types(), REPRODUCTION)
         for alternative, each in zip(choice.alternatives, choice.explanation.considered, strict=False):
             told = each.figures
-            assert alternative.demand == (*(told[name] for name in ("cores", "MiB", "ways", "GB/s")), 0)
+            assert alternative.demand == Resources(*(told[name] for name in ("cores", "MiB", "ways", "GB/s")))
             assert (alternative.nodes, alternative.tasks_per_node) == (told["nodes"], told["tasks"])
             assert (alternative.slowdown, str(alternative.scale)) == (told["slowdown"], each.name)
             assert each.outcome == ("on empty nodes" if alternative.exclusive else "on shared nodes")

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from clusters import part_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from programs import GB, paper_nodes, paper_programs, snapshot, summary, types_of
@@ -123,7 +124,7 @@ def clusters(draw):
     for at in range(draw(st.integers(1, 8))):
         capacity = draw(st.sampled_from([Resources(8, 16 * GB, 11, 50, 2), Resources(28, 64 * GB, 20, 118, 20)]))
         busy = draw(st.integers(0, 3))
-        free = capacity if not busy else Resources(*(draw(st.integers(0, amount)) for amount in capacity))
+        free = capacity if not busy else part_of(draw, capacity)
         nodes.append(Node(f"n{at}", capacity, free))
     return tuple(nodes)
 

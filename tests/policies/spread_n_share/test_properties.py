@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from clusters import part_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from programs import ASSUMED, GB, types_of
@@ -42,7 +43,7 @@ def clusters(draw) -> tuple[Node, ...]:
     for at in range(draw(st.integers(2, 7))):
         capacity = draw(st.sampled_from(kinds))
         empty = draw(st.booleans())
-        free = capacity if empty else Resources(*(draw(st.integers(0, amount)) for amount in capacity))
+        free = capacity if empty else part_of(draw, capacity)
         nodes.append(Node(f"n{at}", capacity, free))
     return tuple(nodes)
 

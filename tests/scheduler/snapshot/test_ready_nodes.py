@@ -9,7 +9,7 @@ from live import NOW
 from oracles import ready_times
 
 from slurm_sns.cli.live.parts import warm_up
-from slurm_sns.model import ActiveJob, ActiveState, Alternative, Resources, total
+from slurm_sns.model import NOTHING, ActiveJob, ActiveState, Alternative, Resources, total
 from slurm_sns.policies.placement.ready_time_kernel import ANY_MOMENT_S, earliest_start
 from slurm_sns.scheduler.observation import ObservedNode
 from slurm_sns.scheduler.snapshot.ready_nodes import ReadyNodes
@@ -60,7 +60,7 @@ def test_the_nodes_that_are_ready_first_are_taken_and_of_equals_those_with_the_m
     for name in active[1].intersection(NAMES):
         held = total([free[name], *(demand for column, _, demand in parts if NAMES[column] == name)])
         left = nodes[NAMES.index(name)].capacity.minus(held)
-        parts.append((NAMES.index(name), soon_s, Resources(*(max(0, amount) for amount in left))))
+        parts.append((NAMES.index(name), soon_s, left.minus(left.up_to(NOTHING))))
     able = [column for column in columns if need(nodes[column]).within(capacities[column])]
     ready_s = {
         column: ready_times.ready_s(column, need(nodes[column]), free[NAMES[column]], parts, NOW) for column in able

@@ -173,7 +173,7 @@ def test_nobody_is_lost_no_node_is_over_capacity_at_any_moment_and_the_same_agai
         held = np.zeros_like(node_arrays.capacity)
         for placed in outcome.placements:
             if placed.start_s <= moment < placed.end_s:
-                held[:, placed.nodes] += np.array(placed.alternative.demand)[:, np.newaxis]
+                held[:, placed.nodes] += node_arrays.taken(placed.alternative, placed.nodes)
         assert (held <= node_arrays.capacity).all()
     for placed in outcome.placements:
         submit_s, run_s = jobs[placed.job.id][:2]

@@ -13,7 +13,7 @@ from oracles.batch.easy import EasyBackfilling
 from oracles.batch.fcfs import FirstComeFirstServed
 from oracles.portfolio import PlainPortfolio
 
-from slurm_sns.model import Alternative, Job, Node, Resources
+from slurm_sns.model import Alternative, Job, Node, Resources, gpus_of
 from slurm_sns.policies.baselines.parameters import BatchParameters, EasyParameters
 from slurm_sns.policies.placement.heuristic_names import FOR_PROFILED_JOBS, IDLEST, alternative_orders, tie_rules
 from slurm_sns.policies.placement.node_arrays import NodeArrays, fits_ever
@@ -31,11 +31,11 @@ HEURISTICS = ("first-fit", "best-fit-cores", "worse-fit-memory", "mix-fit", IDLE
 
 @st.composite
 def clusters(draw) -> NodeArrays:
-    """Six nodes of two sizes; they may differ in weight and lie under two switches."""
+    """Six nodes of two sizes, with GPUs or without; they may differ in weight and lie under two switches."""
     weighs, is_connected = draw(st.booleans()), draw(st.booleans())
-    nodes = []
+    nodes, gpus = [], draw(st.sampled_from([({}, {}), ({"a": 2}, {"a": 1, "b": 2})]))
     for at, name in enumerate(NAMES):
-        capacity = Resources(4 + 4 * (at % 2), 8192, 10, 20)
+        capacity = Resources(4 + 4 * (at % 2), 8192, 10, 20, gpus=gpus_of(gpus[at % 2]))
         nodes.append(Node(name, capacity, capacity, at % 3 if weighs else 0, (f"s{at // 3}",) if is_connected else ()))
     return NodeArrays.of(nodes)
 
@@ -45,10 +45,11 @@ def alternatives(draw) -> tuple[Alternative, ...]:
     """One to three ways to run a job, each on more nodes than the one before."""
     is_exclusive, cores = draw(st.integers(0, 3)) == 0, draw(st.sampled_from([1, 2, 3, 4]))
     ways, gbps = draw(st.sampled_from([0, 0, 2, 5])), draw(st.sampled_from([0, 0, 3, 9]))
+    gpus = gpus_of(draw(st.sampled_from([{}, {}, {}, {"": 1}, {"a": 1}, {"b": 1}])))
     found = []
     for scale in range(1, draw(st.integers(1, 3)) + 1):
         nodes = scale * draw(st.sampled_from([1, 1, 1, 2]))
-        demand = Resources(max(1, cores // scale), draw(st.sampled_from([512, 2048, 6000])), ways, gbps)
+        demand = Resources(max(1, cores // scale), draw(st.sampled_from([512, 2048, 6000])), ways, gbps, 0, gpus)
         slowdown = draw(st.sampled_from([1.0, 0.8, 1.3])) if scale > 1 else 1.0
         found.append(Alternative(nodes, demand, None, scale, slowdown, is_exclusive))
     return tuple(dict.fromkeys(found))

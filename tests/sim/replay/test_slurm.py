@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.batch.slurm import PlainSlurm, limit_of
 
-from slurm_sns.model import Alternative, Job, Node, Resources
+from slurm_sns.model import Alternative, Job, Node, Resources, gpus_of
 from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays, fits_ever
 from slurm_sns.sim.replay.trace_replay import replay_as_slurm
@@ -193,11 +193,11 @@ def test_an_exclusive_job_waits_for_an_empty_node(starts):
 
 @st.composite
 def clusters(draw) -> NodeArrays:
-    """Six nodes of two sizes; they may differ in weight and lie under two switches."""
+    """Six nodes of two sizes, with GPUs or without; they may differ in weight and lie under two switches."""
     weighs, is_connected = draw(st.booleans()), draw(st.booleans())
-    nodes = []
+    nodes, gpus = [], draw(st.sampled_from([({}, {}), ({"a": 2}, {"a": 1, "b": 2})]))
     for at, name in enumerate("abcdef"):
-        size = Resources(4 + 4 * (at % 2), 8192, 10, 20)
+        size = Resources(4 + 4 * (at % 2), 8192, 10, 20, gpus=gpus_of(gpus[at % 2]))
         nodes.append(Node(name, size, size, at % 3 if weighs else 0, (f"s{at // 3}",) if is_connected else ()))
     return NodeArrays.of(nodes)
 
@@ -207,13 +207,14 @@ def cases(draw):
     """Nodes, jobs that they can run, parameters, and priorities or None."""
     nodes = draw(clusters())
     sizes = st.tuples(st.sampled_from([1, 1, 2, 3]), st.sampled_from([1, 2, 4, 5]), st.sampled_from([1024, 3000, 7000]))
-    some = draw(st.lists(st.tuples(sizes, st.sampled_from([0, 0, 3]), st.booleans()), min_size=1, max_size=4))
+    gpus = st.sampled_from([{}, {}, {}, {"": 1}, {"a": 1}, {"b": 1}]).map(gpus_of)
+    some = draw(st.lists(st.tuples(sizes, st.sampled_from([0, 0, 3]), st.booleans(), gpus), min_size=1, max_size=4))
     jobs = []
     for at in range(draw(st.integers(1, 30))):
-        (count, cores, memory_mb), ways, is_alone = draw(st.sampled_from(some))
+        (count, cores, memory_mb), ways, is_alone, own = draw(st.sampled_from(some))
         run_s = draw(st.integers(1, 700))
         limit_s = draw(st.sampled_from([None, 30, 200, 900, 3000]))
-        asked = Alternative(count, Resources(cores, memory_mb, ways), exclusive=is_alone)
+        asked = Alternative(count, Resources(cores, memory_mb, ways, gpus=own), exclusive=is_alone)
         allowed = draw(st.sampled_from([None, None, frozenset("abcd")]))
         submit_s = draw(st.integers(0, 400))
         if fits_ever(nodes, asked, allowed):
@@ -259,7 +260,9 @@ def test_no_job_is_lost_and_no_node_over_capacity(case):
         for identity, (start_s, of_job) in found.items():
             if start_s <= moment_s < ends[identity]:
                 asked = held[identity]
-                left[:, of_job] -= nodes.capacity[:, of_job] if asked.exclusive else np.array([asked.demand]).T
+                left[:, of_job] -= (
+                    nodes.capacity[:, of_job] if asked.exclusive else nodes.taken(asked, np.array(of_job))
+                )
         assert (left >= 0).all()
 
 

@@ -1,9 +1,11 @@
 """Why jobs wait at an instant, and what is stranded then, in queues with known answers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from slurm_sns.model import Node, Resources
+from slurm_sns.model import Alternative, Node, Resources, gpus_of
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.site_report.waiting_reasons import REASONS, STEP_S, look
@@ -59,6 +61,21 @@ def reasons(run: TraceRun, site: NodeArrays) -> dict[str, dict[str, float]]:
 def test_what_a_job_waits_for(asked, reason):
     run = run_of(HUNGRY, (asked, LATER, LATER + 1, (0,) * asked[0]))
     assert reasons(run, nodes((4, 16))) == {"p1": {reason: 0.5}}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "memory_gb", "reason"),
+    [({"a": 2}, 1, "gpus"), ({"": 3}, 1, "gpus"), ({"a": 1}, 1, "room"), ({"a": 2}, 2, "memory")],
+)
+def test_a_job_with_gpus_waits_for_them_where_enough_of_the_rest_is_free(gpus, memory_gb, reason):
+    run = run_of(HUNGRY, ((1, 2, memory_gb), LATER, LATER + 1, (0,)))
+    demands = [Resources(2, 15 << 10, gpus=gpus_of({"a": 1})), Resources(2, memory_gb << 10, gpus=gpus_of(gpus))]
+    run = replace(run, trace=replace(run.trace, given_choices=[(Alternative(1, each),) for each in demands]))
+    size = Resources(4, 16 << 10, gpus=gpus_of({"a": 2, "b": 1}))
+    site = NodeArrays.sized(["n0"], [size])
+    assert reasons(run, site) == {"p1": {reason: 0.5}}
+    stranded = look(run, site, STEP_S, step_s=STEP_S).stranded.tolist()
+    assert stranded == [0, 0], "what the job cannot use for want of GPUs, or of more than one resource, is not stranded"
 
 
 def test_nodes_that_a_job_may_not_use_are_no_room_for_it():

@@ -5,6 +5,7 @@ import io
 import pytest
 
 from slurm_sns.errors import BadInput
+from slurm_sns.model import gpus_of
 from slurm_sns.sim.traces.cluster_nodes import read_cluster, site_nodes_in, slurm_conf
 from slurm_sns.sim.traces.files import TraceFile
 from slurm_sns.sim.traces.site_partitions import EVERYWHERE
@@ -32,7 +33,7 @@ n1|8|16000|2:2:2|5|ib,avx|debug|(null)
 n2|4|8000|1:4:1|1|(null)|main*|gpu:2
 """
 N1 = SiteNode("n1", 4, 16000, 5, frozenset({"ib", "avx"}), frozenset({"main", "debug"}), False, 2)
-N2 = SiteNode("n2", 4, 8000, 1, frozenset(), frozenset({"main"}), True, 1)
+N2 = SiteNode("n2", 4, 8000, 1, frozenset(), frozenset({"main"}), True, 1, gpus_of({"": 2}))
 
 
 def listed(name: str) -> tuple[SiteNode, ...] | None:

@@ -75,8 +75,8 @@ def test_it_is_the_same_trace(given_away):
     assert (arrays.capacity == renamed.capacity).all()
     assert (arrays.regions.weight == renamed.regions.weight).all()
     before, after = (site_nodes_in(TraceFile.of(str(each))) for each in (conf, out / "nodes.txt"))
-    assert [(node.cpus_per_core, node.has_gres) for node in before] == [
-        (node.cpus_per_core, node.has_gres) for node in after
+    assert [(node.cpus_per_core, node.has_gres, node.gpus) for node in before] == [
+        (node.cpus_per_core, node.has_gres, node.gpus) for node in after
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from slurm_sns.conf_text import read
 from slurm_sns.errors import BadInput
-from slurm_sns.model import Resources
+from slurm_sns.model import Resources, gpus_of
 from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.sim.traces.slurm_conf import SiteNode, node_arrays, site_nodes, slurm_parameters
 from slurm_sns.topology import Topology
@@ -37,7 +37,7 @@ def test_lines_of_defaults_count_for_the_nodes_and_partitions_below_them(tmp_pat
     assert nodes(tmp_path, CONF) == (
         SiteNode("n1", 8, 1000, 60, fast, frozenset({"all", "one"}), has_gres=False),
         SiteNode("n2", 8, 1000, 60, fast, frozenset({"all"}), has_gres=False),
-        SiteNode("g1", 8, 1000, 190, frozenset({"V100"}), frozenset({"all"}), has_gres=True),
+        SiteNode("g1", 8, 1000, 190, frozenset({"V100"}), frozenset({"all"}), True, 1, gpus_of({"": 2})),
         SiteNode("t1", 8, 1000, 60, frozenset(), frozenset({"all"}), has_gres=False, cpus_per_core=2),
     )
 

@@ -83,7 +83,7 @@ def _angles(running: Mapping[str, Sequence[Size]], arriving: Size) -> dict[str, 
     for at, jobs in enumerate(running.values()):
         for cores, memory_gb in jobs:
             free[:2, at] -= (cores, memory_gb * MIB_PER_GB)
-    demand = Resources(arriving[0], arriving[1] * MIB_PER_GB)
+    demand = arriving[0], arriving[1] * MIB_PER_GB
     scores = mix_fit(node_arrays.capacity, free, np.arange(len(running)), demand)
     return {name: math.degrees(float(score)) for name, score in zip(running, scores, strict=True)}
 
