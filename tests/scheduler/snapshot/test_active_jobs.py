@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from live import ENFORCE, FOREIGN, NOW, SLURMS, SUBMIT, job, look, node, pinned, running, situation
 from test_situation import clusters
 
-from slurm_sns.model import ActiveJob, ActiveState, JobPool, QueueStatistics, Resources
+from slurm_sns.model import NOTHING, ActiveJob, ActiveState, JobPool, QueueStatistics, Resources
 from slurm_sns.scheduler.observation import JobState, ObservedPartition
 from slurm_sns.scheduler.snapshot.situation import Carried, read_situation
 
@@ -123,4 +123,4 @@ def test_a_job_is_active_or_waits_and_never_both(case) -> None:
     assert {number for number, state in states.items() if state is ActiveState.RUNNING} == {
         each.id for each in observation.jobs if each.state is JobState.RUNNING
     }
-    assert all(each.nodes and min(each.demand) >= 0 for each in seen.snapshot.active)
+    assert all(each.nodes and NOTHING.within(each.demand) for each in seen.snapshot.active)
