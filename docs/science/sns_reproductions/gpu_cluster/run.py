@@ -62,6 +62,8 @@ LOOKS = 400
 
 FIRST_FIT, BEST_CORES, BEST_MEMORY = "first-fit", "best-fit-cores", "best-fit-memory"
 MAX_JOBS, BY_EASY = "Max-Jobs", "EASY"
+#: First-fit, on the nodes in a random order: whether it hangs on that of the list.
+SHUFFLED = "first-fit, shuffled nodes"
 #: The heuristics by which a policy places tasks.
 PORTFOLIOS = {
     FIRST_FIT: (FIRST_FIT,),
@@ -87,7 +89,9 @@ def _easy(nodes: NodeArrays, jobs: TraceArrays) -> TraceRun:
 
 
 #: As demand rises nothing ends: no capacity is withheld, and there is nothing to backfill.
-FILLING: dict[str, Run] = {name: _matching(portfolio, reservations=0) for name, portfolio in PORTFOLIOS.items()}
+FILLING: dict[str, Run] = {
+    name: _matching(portfolio, reservations=0) for name, portfolio in (PORTFOLIOS | {SHUFFLED: (FIRST_FIT,)}).items()
+}
 IN_TIME: dict[str, Run] = {
     BY_EASY: _easy,
     **{name: _matching(portfolio, withhold_up_to_s=WITHHOLD_S) for name, portfolio in PORTFOLIOS.items()},
@@ -184,7 +188,7 @@ class Measuring(NamedTuple):
         for row in range(len(free)):
             np.subtract.at(free[row], run.place[there], held[row, there])
         percent: Floats = 100 * self.judge(free) / self.capacity[2].sum()
-        return percent
+        return percent.round(9)  # equal sums are equal whatever their order
 
 
 def _amounts(of: Any) -> tuple[int, int, int]:
@@ -226,10 +230,12 @@ def fill(piece: tuple[str, int]) -> dict[str, Any]:
     nodes = tuple(node for node in cluster() if gpus_on(node.capacity))
     tasks = tasks_on(nodes, variant).tasks
     jobs = demanded(tasks, _gpus(nodes), seed)
-    arrays, measuring, held = NodeArrays.of(nodes), Measuring.of(nodes, tasks), held_by(jobs)
+    shuffled = [nodes[at] for at in np.random.default_rng(seed).permutation(len(nodes))]
+    held = held_by(jobs)
     found = {}
     for name, policy in FILLING.items():
-        run = policy(arrays, jobs)
+        listed = shuffled if name == SHUFFLED else nodes
+        run, measuring = policy(NodeArrays.of(listed), jobs), Measuring.of(listed, tasks)
         found[name] = [measuring.percent(run, held, percent * INTERVAL_S).tolist() for percent in DEMANDS]
     return found
 
