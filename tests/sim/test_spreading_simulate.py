@@ -257,7 +257,7 @@ class GeneralAngle(PlainPortfolio):
 
 class MixFitByGeneralAngle(Heuristic):
     def __call__(self, capacity, free, candidates, demand):
-        used = (capacity - free)[:2, candidates] + np.array([[demand.cores], [demand.memory_mb]])
+        used = (capacity - free)[:2, candidates] + np.array([[demand[0]], [demand[1]]])
         return angle_to_balance((1.01 * capacity[:2, candidates] - used) / capacity[:2, candidates])
 
 

@@ -22,6 +22,7 @@ from slurm_sns.model import (
     Resources,
     Seconds,
     Snapshot,
+    gpus_of,
 )
 from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.store.decisions import pack, unpack
@@ -30,7 +31,7 @@ amounts = st.integers(-(10**6), 10**9)
 names = st.text(max_size=8)
 floats = st.floats(allow_nan=False)
 seconds = st.integers(0, 2**33) | floats | st.fractions()
-resources = st.builds(Resources, amounts, amounts, amounts, amounts, amounts)
+resources = st.builds(Resources, amounts, amounts, amounts, amounts, amounts, st.sampled_from([(), gpus_of({"a": 2})]))
 alternatives = st.builds(
     Alternative,
     nodes=st.integers(1, 99),

@@ -42,8 +42,8 @@ def simulate(
     nodes: Annotated[
         Path | None,
         typer.Option(
-            help="CSV with the header name,cores,mem_gb, optionally ways,bandwidth_gbps,closids (rescheduling needs "
-            f"pool, too); or what `{NODES}` printed, or `{SINFO}`."
+            help="CSV with the header name,cores,mem_gb, optionally ways,bandwidth_gbps,closids,gpus (rescheduling "
+            f"needs pool, too); or what `{NODES}` printed, or `{SINFO}`."
         ),
     ] = None,
     slurm_conf: Annotated[

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from clusters import GB, part_of, regions
+from clusters import GB, GPUS_OF_JOBS, GPUS_OF_NODES, part_of, regions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.cycle import FailedShapes
@@ -22,7 +22,8 @@ def nodes(draw) -> tuple[Node, ...]:
     listed = []
     weights, switches = draw(regions())
     for at in range(draw(st.integers(1, 6))):
-        capacity = Resources(draw(st.integers(1, 8)), draw(st.integers(1, 32)) * GB, 11, 100, 11)
+        gpus = draw(GPUS_OF_NODES)
+        capacity = Resources(draw(st.integers(1, 8)), draw(st.integers(1, 32)) * GB, 11, 100, 11, gpus)
         free = part_of(draw, capacity)
         listed.append(Node(f"n{at}", capacity, free, draw(weights), draw(switches)))
     return tuple(listed)
@@ -31,7 +32,9 @@ def nodes(draw) -> tuple[Node, ...]:
 def demands(least: int):
     """Most jobs ask for cores and memory only."""
     rarely = st.sampled_from([0, 0, 0, 4, 11])
-    return st.builds(Resources, st.integers(least, 8), st.integers(least, 32 * GB), rarely, rarely, rarely)
+    return st.builds(
+        Resources, st.integers(least, 8), st.integers(least, 32 * GB), rarely, rarely, rarely, GPUS_OF_JOBS
+    )
 
 
 def alternatives():

@@ -97,7 +97,7 @@ def active(draw, listed: tuple[Node, ...], now_s: int) -> tuple[ActiveJob, ...]:
 @st.composite
 def snapshots(draw) -> Snapshot:
     listed = draw(nodes())
-    used = st.builds(Resources, st.integers(0, 9), st.integers(0, 9 * GB), *[st.just(0)] * 3)
+    used = st.builds(Resources, st.integers(0, 9), st.integers(0, 9 * GB), *[st.just(0)] * 3, st.just(()))
     projects = {name: Project(draw(st.sampled_from([0.5, 1.0, 3.0])), draw(used)) for name in PROJECTS[:2]}
     now_s = draw(st.integers(0, 50))  # job n was submitted in second n
     names = [node.name for node in listed]

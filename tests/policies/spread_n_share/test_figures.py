@@ -132,7 +132,9 @@ def clusters(draw):
 @st.composite
 def queues(draw):
     ways_and_gbps = st.integers(2, 12), st.integers(1, 60)
-    demand = st.builds(Resources, st.integers(1, 16), st.integers(GB, 8 * GB), *ways_and_gbps, st.integers(0, 1))
+    demand = st.builds(
+        Resources, st.integers(1, 16), st.integers(GB, 8 * GB), *ways_and_gbps, st.integers(0, 1), st.just(())
+    )
     alternative = st.builds(
         Alternative, nodes=st.integers(1, 4), demand=demand, exclusive=st.sampled_from([False, False, True])
     )

@@ -9,7 +9,7 @@ from live import NOW
 from oracles import ready_times
 
 from slurm_sns.cli.live.parts import warm_up
-from slurm_sns.model import NOTHING, ActiveJob, ActiveState, Alternative, Resources, total
+from slurm_sns.model import NOTHING, ActiveJob, ActiveState, Alternative, Resources, gpus_of, total
 from slurm_sns.policies.placement.ready_time_kernel import ANY_MOMENT_S, earliest_start
 from slurm_sns.scheduler.observation import ObservedNode
 from slurm_sns.scheduler.snapshot.ready_nodes import ReadyNodes
@@ -20,7 +20,7 @@ ENDS_S = st.sampled_from([NOW - 60, NOW, NOW + 5, NOW + 9, None])
 
 
 def resources(most: int):
-    return st.builds(Resources, *(st.integers(0, most) for _ in range(5)))
+    return st.builds(Resources, *(st.integers(0, most) for _ in range(5)), st.sampled_from([(), gpus_of({"a": 1})]))
 
 
 @given(
