@@ -16,6 +16,7 @@ from slurm_sns.node_lists import NodeLists
 from slurm_sns.policies.baselines.parameters import SlurmParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.traces.files import STANDARD_INPUT, TraceFile
+from slurm_sns.sim.traces.gpu_tasks import is_of_gpu_cluster, read_gpu_nodes
 from slurm_sns.sim.traces.gpus import require_few_types
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, MOST_CORES, MOST_GB, MOST_NODES, NODE_NAME, nodes_in
 from slurm_sns.sim.traces.site_partitions import EVERYWHERE, SitePartitions
@@ -65,6 +66,8 @@ def read_site_cluster(name: str) -> SiteCluster:
         BadInput: as above.
     """
     source = TraceFile.of(name)
+    if is_of_gpu_cluster(source):
+        return SiteCluster(NodeArrays.of(read_gpu_nodes(source)), EVERYWHERE, None)
     nodes = site_nodes_in(source)
     if nodes is None:
         return SiteCluster(nodes_in(source), EVERYWHERE, None)

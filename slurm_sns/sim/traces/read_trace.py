@@ -1,18 +1,22 @@
-"""Read a trace for matching of any format: SWF, CSV, or a dump of sacct, told apart by the header.
+"""Read a trace for matching of any format: SWF, CSV, a dump of sacct, or tasks of a GPU cluster, told by the header.
 
 The CSV's is `job_id,submit_s,run_s,cores,mem_gb`, optionally `nodes,project,heuristic,priority,gpus`. With `nodes`,
 cores, memory and `gpus` are those on each of that many nodes; `gpus` are by type (module `gpus`). 1 GB is 1024 MiB,
 fractions of a MiB rounded up. A `priority` is Slurm's, which the policy slurm alone uses: the larger, the earlier.
 """
 
+import math
+
 import numpy as np
 
 from slurm_sns.errors import BadInput
+from slurm_sns.model import NOTHING
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.trace import TraceArrays
 from slurm_sns.sim.traces.columns import CsvReader, Distinct, Number, Text
 from slurm_sns.sim.traces.files import TraceFile
+from slurm_sns.sim.traces.gpu_tasks import is_of_gpu_cluster, read_gpu_tasks
 from slurm_sns.sim.traces.gpus import VALID, gpus_in_cell, is_gpus
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 from slurm_sns.sim.traces.sacct_trace import header_of_sacct, read_sacct
@@ -61,6 +65,10 @@ def read_records(
         return read_sacct(
             source, node_arrays, partitions, load_factor=load_factor, limit=limit, user_estimates=user_estimates
         )
+    if is_of_gpu_cluster(source) and not user_estimates:
+        nodes = [node_arrays.node(at, NOTHING) for at in range(len(node_arrays.names))]
+        tasks = read_gpu_tasks(source, nodes).trace()
+        return (tasks if limit is None else tasks.only(slice(limit))).at_load(load_factor, math.inf, name)
     if not source.is_csv:
         return read_swf(source, node_arrays, load_factor=load_factor, limit=limit, user_estimates=user_estimates)
     if user_estimates:
