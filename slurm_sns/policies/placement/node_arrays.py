@@ -75,10 +75,23 @@ class NodeArrays:
         An untyped demand counts against the row of all GPUs only: on a node with GPUs of several types it leaves open
         which type Slurm takes.
         """
-        counts = dict(of.gpus)
-        more = [counts.pop(name, 0) for name in self.gpu_names]
         cores, *others = all_but_gpus(of)
-        return (ON_NO_NODE if any(count > 0 for count in counts.values()) else cores, *others, *more)
+        counts = dict(of.gpus)
+        return (
+            ON_NO_NODE if self._is_nowhere(of) else cores,
+            *others,
+            *(counts.get(name, 0) for name in self.gpu_names),
+        )
+
+    def demands(self, of: Sequence[Resources]) -> Amounts:
+        """Many demands, shape (demands, resources); each row is that of `demand`."""
+        made = self.amounts(of)
+        made[CORES, [at for at, each in enumerate(of) if each.gpus and self._is_nowhere(each)]] = ON_NO_NODE
+        return made.T
+
+    def _is_nowhere(self, demand: Resources) -> bool:
+        """Whether it names GPUs that no node has."""
+        return any(count > 0 and name not in self.gpu_names for name, count in demand.gpus)
 
     def resources(self, column: Sequence[int]) -> Resources:
         """A column as a value."""

@@ -113,7 +113,7 @@ class PassRecord:
             nodes, sizes = of.node[:end], np.diff(of.first[: count + 1])
             chosen, at = np.unique(of.choice[:count], return_inverse=True)
             taken = [self.choices[choice] for choice in chosen.tolist()]
-            demand = np.array([self.node_arrays.demand(each.demand) for each in taken], np.int64).T[:, at]
+            demand = self.node_arrays.demands([each.demand for each in taken]).T[:, at]
             whole = np.array([each.exclusive for each in taken])[at] | (of.kept[:count] == WHOLE)
             amounts = np.where(
                 np.repeat(whole, sizes), self.node_arrays.capacity[:, nodes], np.repeat(demand, sizes, axis=1)

@@ -283,7 +283,7 @@ def problem_of(
     choices = [each for of_kind in trace.choices for each in of_kind]
     first = np.zeros(len(trace.kinds) + 1, np.int64)
     np.cumsum([len(each) for each in trace.choices], out=first[1:])
-    demand = np.array([node_arrays.demand(each.demand) for each in choices], np.int64)
+    demand = node_arrays.demands([each.demand for each in choices])
     rows = slice(None) if demand[:, MEMORY + 1 :].any() else slice(MEMORY + 1)
     numbers: dict[frozenset[str] | None, int] = {None: NOBODY}
     sets = [numbers.setdefault(each, len(numbers) - 1) for each in trace.allowed_nodes or [None] * len(trace.kinds)]

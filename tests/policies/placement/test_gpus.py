@@ -108,6 +108,9 @@ def test_columns_and_values_are_the_same_amounts():
     arrays = NodeArrays.of([TWO_TYPES, node("plain")])
 
     assert arrays.resources(arrays.demand(TWO_TYPES.capacity)) == TWO_TYPES.capacity
+    demands = [Resources(1, GB), TWO_TYPES.capacity, Resources(1, GB, gpus=gpus_of({"c": 1}))]
+    assert arrays.demands(demands).tolist() == [[*arrays.demand(each)] for each in demands]
+    assert arrays.demands([]).shape == (0, 8)
     assert arrays.capacity.tolist() == arrays.amounts([TWO_TYPES.capacity, node("plain").capacity]).tolist()
     assert arrays.total == TWO_TYPES.capacity.plus(node("plain").capacity)
     assert [each.number for each in arrays.types] == [1, 1]
