@@ -16,6 +16,14 @@ from slurm_sns.scheduler.snapshot.geometry import geometry
 from slurm_sns.scheduler.snapshot.node_sets import kinds_of
 from slurm_sns.slurm import scontrol_text, translate
 
+#: sed commands that let the mini cluster's slurm_sns manage the partition.
+MANAGED = (
+    "s/^partitions: .*/partitions: [main, small, gpu]/; "
+    '/^nodes:/a\\  - {names: "g1", partitions: [gpu], cores: 28, memory_mb: 128000, llc_ways: 20, bandwidth_gbps: 118, '
+    'gpus: "gpu:a:4"}\\n'
+    '  - {names: "g2", partitions: [gpu], cores: 8, memory_mb: 64000, gpus: "gpu:a:4"}\\n'
+    '  - {names: "g3", partitions: [gpu], cores: 8, memory_mb: 64000, gpus: "gpu:a:2,gpu:b:2"}'
+)
 #: g2, whose GPUs belong to sockets, and g3, which has two types.
 NODES = ("g2", "g3")
 #: So many jobs run beside the one that is tried, at most.

@@ -3,20 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from gpus_beside_slurm import tried
+from gpus_beside_slurm import MANAGED, tried
 from slurm_conf import added_to_slurm_conf, restart
 
 from cluster import GPU_NODES, Cluster
 from slurm_sns.submit import record as records
 
-#: sed commands that let the mini cluster's slurm_sns manage the partition.
-MANAGED = (
-    "s/^partitions: .*/partitions: [main, small, gpu]/; "
-    '/^nodes:/a\\  - {names: "g1", partitions: [gpu], cores: 28, memory_mb: 128000, llc_ways: 20, bandwidth_gbps: 118, '
-    'gpus: "gpu:a:4"}\\n'
-    '  - {names: "g2", partitions: [gpu], cores: 8, memory_mb: 64000, gpus: "gpu:a:4"}\\n'
-    '  - {names: "g3", partitions: [gpu], cores: 8, memory_mb: 64000, gpus: "gpu:a:2,gpu:b:2"}'
-)
 PROFILES = "/usr/src/slurm_sns/conf/profiles/spread-n-share.yaml"
 LONG = "sleep 600"
 #: What a placement may change in a job, or Slurm because of one.
