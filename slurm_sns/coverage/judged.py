@@ -18,6 +18,7 @@ NEVER_SHOWN = (
     "what stands in the scripts (`#SBATCH`) beside what sacct shows of every job, and options from the environment; "
     "edits of waiting jobs; jobs that may preempt others (PriorityTier, QOS), which are given to Slurm; the nodes: "
     "jobs that take the whole memory of unlike nodes (`--mem=0`, or no `--mem` without a DefMemPerCPU) are Slurm's, too"
+    "; and jobs that ask for GPUs, unless sns.yaml names those of the nodes"
 )
 #: What the columns of sacct are needed for; without a column, this is not seen.
 COLUMNS = {
@@ -66,7 +67,7 @@ class Coverage:
 
 
 def all_partitions(jobs: Iterable[LoggedJob]) -> FilterTable:
-    """A table by which all partitions that these jobs name are managed, also the default one, with unknown nodes."""
+    """A table by which all partitions that these jobs name are managed, also the default one, and their GPUs."""
     named = {name for job in jobs for name in job.asked.partition.split(",")}
     return FilterTable(
         mode="enforce",
@@ -77,6 +78,7 @@ def all_partitions(jobs: Iterable[LoggedJob]) -> FilterTable:
         heartbeat_path="",
         heartbeat_timeout_s=30,
         kill_switch_path="",
+        places_gpus=True,
     )
 
 

@@ -131,8 +131,8 @@ def _asked(row: Mapping[str, str]) -> Submission:
         shown["reservation"] = reservation
     if nodes := said(row, "ReqNodes"):
         shown["req_nodes"] = "" if nodes.isdecimal() else nodes
-    if (gres := gres_in(row.get("ReqTRES"))) and not asked.tres_per_node:
-        shown["tres_per_node"] = ",".join(gres)
+    if not (asked.tres_per_node or asked.tres_per_task or asked.tres_per_job or asked.tres_per_socket):
+        shown["tres_per_node"] = _gres(row.get("ReqTRES"))
     if "+" in row["JobID"]:
         shown["het_job_offset"] = 0
     if asked.min_nodes is None and said(row, "NNodes").isdecimal():
@@ -142,6 +142,13 @@ def _asked(row: Mapping[str, str]) -> Submission:
         parts = max(1, int(row["NNodes"])) if not of and said(row, "NNodes").isdecimal() else 1
         shown["min_mem_per_cpu" if of == "c" else "min_mem_per_node"] = -(-amount_mb // parts)
     return replace(asked, **shown)  # type: ignore[arg-type]  # each has the type of its field
+
+
+def _gres(text: str | None) -> str:
+    """The generic resources among TRES, as if a job asked for them by node; GPUs by type where it names one."""
+    gres, amounts = gres_in(text), tres(text)
+    has_type = any(each.startswith("gres/gpu:") for each in gres)
+    return ",".join(f"{each}={amounts[each]}" for each in gres if not (has_type and each == "gres/gpu"))
 
 
 def _elapsed_s(row: Mapping[str, str]) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from json_output import read
 
-from slurm_sns.coverage.judged import MANAGED, coverage
+from slurm_sns.coverage.judged import MANAGED, all_partitions, coverage
 from slurm_sns.coverage.logs import read_log
 from slurm_sns.coverage.sacct import COLUMNS
 from slurm_sns.coverage.sbatch_options import submission
@@ -100,6 +100,26 @@ def test_what_several_columns_of_sacct_say_is_put_together() -> None:
     assert found.tallies[0].reason == MANAGED
 
 
+@pytest.mark.parametrize(
+    ("tres", "line", "reason"),
+    [
+        ("cpu=2,gres/gpu=4,gres/gpu:a100=4", "sbatch a.sh", MANAGED),
+        ("cpu=2,gres/gpu=4,gres/gpu:1g.5gb=1", "sbatch a.sh", MANAGED),
+        ("cpu=2,gres/gpu=4", "sbatch -G 4 a.sh", MANAGED),
+        ("cpu=2,gres/gpu=4", "sbatch --gpus-per-task=a100:2 -n2 a.sh", MANAGED),
+        ("cpu=2,gres/gpu=4,gres/shard=1", "sbatch a.sh", "gres"),
+        ("cpu=2,gres/gpu=4", "sbatch --gres-flags=enforce-binding -G 4 a.sh", "gres"),
+    ],
+)
+def test_jobs_with_gpus_are_managed_where_the_site_names_its_gpus(tres: str, line: str, reason: str) -> None:
+    columns = "JobID|User|Partition|ElapsedRaw|AllocCPUS|NNodes|ReqTRES|SubmitLine"
+    log = read_log("x", f"{columns}\n1|alice|main|60|2|1|{tres}|{line}\n")
+    (found,) = coverage(log.jobs, all_partitions(log.jobs)).tallies
+    assert found.reason == reason
+    (found,) = coverage(log.jobs, TABLE).tallies
+    assert found.reason in {"gres", "gres per task"}
+
+
 def test_one_bad_record_costs_that_record_only() -> None:
     """A `|` inside of a column, numbers that are none, a very long line."""
     nines, long = "9" * 400, "x" * 200_000
@@ -152,7 +172,7 @@ def run(*words: str, standard_input: str = "") -> subprocess.CompletedProcess:
 def test_the_command_prints_a_page_or_json(tmp_path: Path) -> None:
     page = run("-", standard_input=SACCT)
     assert page.returncode == 0, page.stderr
-    assert "| managed | 2 |" in page.stdout
+    assert "| managed | 3 |" in page.stdout
     assert "ReqNodes (node lists)" in page.stdout, "what the dump has no column for"
     told = read("sns coverage", run("-", "--json", standard_input=SACCT).stdout)
     assert told["tallies"][0]["reason"] == "managed"
