@@ -25,7 +25,7 @@ import math
 import numpy as np
 
 from slurm_sns.policies.placement.compiled import compiled
-from slurm_sns.policies.placement.kernel_arrays import NOBODY, Floats, Integers
+from slurm_sns.policies.placement.kernel_arrays import NOBODY, Integers
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY
 from slurm_sns.policies.placement.node_state_kernel import (
     BITS,
@@ -302,7 +302,7 @@ def _are_alike(node_state: CycleNodes, one: int, other: int) -> bool:
 def _put_tangents(node_state: CycleNodes, alternative: int, begin: int, end: int) -> int:
     """Put the tangents of Mix-Fit's angle into `node_state.tangent`; any number where the alternative does not fit.
 
-    Returns the number of resources that are compared. The compiler vectorises the loops over nodes.
+    Returns the number of resources that are compared. The compiler vectorises the loop for cores and memory alone.
     """
     alternatives, tangent = node_state.problem.alternatives, node_state.tangent[: end - begin]
     cores, memory = node_state.free[CORES, begin:end], node_state.free[MEMORY, begin:end]
@@ -315,43 +315,30 @@ def _put_tangents(node_state: CycleNodes, alternative: int, begin: int, end: int
             left_memory = (memory[at] - needs_memory) * per_memory[at] + CORNER
             tangent[at] = int(abs(left_cores - left_memory) / (left_cores + left_memory) * FINE_PER_UNIT)
         return 2
-    mean, off = node_state.mean[: end - begin], node_state.off[: end - begin]
     demanded, count = node_state.problem.scores.demanded, 2
-    for at in range(len(mean)):
-        left_cores = (cores[at] - needs_cores) * per_core[at] + CORNER
-        left_memory = (memory[at] - needs_memory) * per_memory[at] + CORNER
-        mean[at] = left_cores + left_memory
     for row in range(MEMORY + 1, node_state.free.shape[0]):
-        if demanded[case, row]:
-            count += 1
-            free, per_unit = node_state.free[row, begin:end], node_state.inverse[row, begin:end]
-            _add_left(mean, free, per_unit, alternatives.demand[alternative, row])
-    for at in range(len(mean)):
-        mean[at] /= count
-        left_cores = (cores[at] - needs_cores) * per_core[at] + CORNER
-        left_memory = (memory[at] - needs_memory) * per_memory[at] + CORNER
-        off[at] = (left_cores - mean[at]) ** 2 + (left_memory - mean[at]) ** 2
-    for row in range(MEMORY + 1, node_state.free.shape[0]):
-        if demanded[case, row]:
-            free, per_unit = node_state.free[row, begin:end], node_state.inverse[row, begin:end]
-            _add_distance(off, mean, free, per_unit, alternatives.demand[alternative, row])
+        count += int(demanded[case, row])
     for at in range(len(tangent)):
-        tangent[at] = int(math.sqrt(off[at] / count) / mean[at] * FINE_PER_UNIT)
+        left_cores = (cores[at] - needs_cores) * per_core[at] + CORNER
+        left_memory = (memory[at] - needs_memory) * per_memory[at] + CORNER
+        mean = left_cores + left_memory
+        for row in range(MEMORY + 1, node_state.free.shape[0]):
+            if demanded[case, row]:
+                mean += _about_left(node_state, alternative, begin + at, row)
+        mean /= count
+        off = (left_cores - mean) ** 2 + (left_memory - mean) ** 2
+        for row in range(MEMORY + 1, node_state.free.shape[0]):
+            if demanded[case, row]:
+                off += (_about_left(node_state, alternative, begin + at, row) - mean) ** 2
+        tangent[at] = int(math.sqrt(off / count) / mean * FINE_PER_UNIT)
     return count
 
 
 @compiled
-def _add_left(sums: Floats, free: Integers, per_unit: Floats, needs: int) -> None:
-    """Add the share of a resource that each node would have left."""
-    for at in range(len(sums)):
-        sums[at] += (free[at] - needs) * per_unit[at] + CORNER
-
-
-@compiled
-def _add_distance(off: Floats, mean: Floats, free: Integers, per_unit: Floats, needs: int) -> None:
-    """Add the square of the difference between that share and the node's mean."""
-    for at in range(len(off)):
-        off[at] += ((free[at] - needs) * per_unit[at] + CORNER - mean[at]) ** 2
+def _about_left(node_state: CycleNodes, alternative: int, node: int, row: int) -> float:
+    """What `_left` gives but for the last digits, without its division."""
+    needs = node_state.problem.alternatives.demand[alternative, row]
+    return (node_state.free[row, node] - needs) * node_state.inverse[row, node] + CORNER
 
 
 @compiled

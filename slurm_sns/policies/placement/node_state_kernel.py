@@ -76,8 +76,6 @@ class CycleNodes(NamedTuple):
     keys: Integers  #: (N) scratch
     scratch: Integers  #: (N)
     tangent: Integers  #: (N) scratch
-    mean: Floats  #: (N) scratch
-    off: Floats  #: (N) scratch
     state: Integers  #: (5) OPEN, LOGGED, BITS, USED_SLOTS, TOUCHED
 
 
@@ -115,8 +113,6 @@ def node_state_for(problem: Problem) -> CycleNodes:
         keys=np.empty(nodes, np.int64),
         scratch=np.empty(nodes, np.int64),
         tangent=np.empty(nodes, np.int64),
-        mean=np.empty(nodes, np.float64),
-        off=np.empty(nodes, np.float64),
         state=state,
     )
 
@@ -255,12 +251,8 @@ def _occupied(node_state: CycleNodes, score: int, node: int) -> int:
     """The weighted sum of the occupied shares, by the arithmetic of `Heuristic`, operation by operation."""
     scores, capacity = node_state.problem.scores, node_state.problem.nodes.capacity
     occupied = 0.0
-    for row in ADDED:
-        if scores.occupied[score, row] > 0 and capacity[row, node] > 0:
-            occupied += scores.occupied[score, row] * (
-                (capacity[row, node] - node_state.free[row, node]) / capacity[row, node]
-            )
-    for row in range(GPUS, capacity.shape[0]):
+    for at in range(len(ADDED) + max(0, capacity.shape[0] - GPUS)):
+        row = ADDED[at] if at < len(ADDED) else GPUS + at - len(ADDED)
         if scores.occupied[score, row] > 0 and capacity[row, node] > 0:
             occupied += scores.occupied[score, row] * (
                 (capacity[row, node] - node_state.free[row, node]) / capacity[row, node]

@@ -13,6 +13,7 @@ from slurm_sns import __version__
 from slurm_sns.gpus import by_type
 from slurm_sns.metric_table import Samples
 from slurm_sns.model import NOTHING, Job, Node, Reason, Resources, WaitKind, total
+from slurm_sns.policies.placement.reasons import RESOURCES as PLANNED
 from slurm_sns.policies.placement.reasons import idle_withheld_cores
 from slurm_sns.scheduler.answers.requests import status
 from slurm_sns.scheduler.answers.view import RecentCycles, View
@@ -28,7 +29,7 @@ MODES = ("observe", "advise", "enforce")
 MIB = 2**20
 BYTES_OF_GB = 10**9
 #: What a reason of the kind `resources` may be about (policies.placement.reasons).
-RESOURCES = ("cores", "memory", "ways", "bandwidth", "CLOSIDs", "an empty node")
+RESOURCES = (*PLANNED, "an empty node")
 #: The words `free=` of records that are shown by themselves (submit.record.reason), and what they are called.
 LEFT_WHY = {
     "the-scheduler-shows-no-sign-of-life": "watchdog",
