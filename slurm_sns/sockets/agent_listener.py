@@ -110,9 +110,9 @@ class AgentListener:
             self._turn_away_one()
         task = loop.create_task(self._met(reader, writer, host))
         self._tasks.add(task)
-        task.add_done_callback(lambda ended: self._left(ended, writer))
+        task.add_done_callback(lambda ended: self._disconnect(ended, writer))
 
-    def _left(self, task: asyncio.Task[None], writer: asyncio.StreamWriter) -> None:
+    def _disconnect(self, task: asyncio.Task[None], writer: asyncio.StreamWriter) -> None:
         """Disconnect whom this task served, even if it was cancelled before its first step."""
         self._tasks.discard(task)
         self._no_stranger(writer)
