@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, cast
 
@@ -85,8 +86,8 @@ _PASS_THROUGH_STATES = {
 #: The state of a job that has ended but not left all its nodes yet, and of a gated job that somebody holds.
 COMPLETING, HELD = "completing", "held"
 
-COMMANDS = ("status", "queue", "explain", "profile", "release", "smaller-request", "measured", "job", "try")
-COMMANDS += ("metrics", "overview")
+#: The commands beside those that are about jobs or programs (`Answers`).
+COMMANDS = ("status", "queue", "overview", "try", "metrics")
 
 #: What is waited for there is on nodes: it depends on the features that these must have.
 _ON_NODES = (WaitKind.RESOURCES, WaitKind.NODES, WaitKind.TOO_LARGE)
@@ -126,7 +127,7 @@ class Answers:
         self._settings = settings
         self._explaining = threading.Lock()
         self._summaries = Summaries(settings.frequency_factors)
-        self._commands: Mapping[str, Callable[[View, Mapping[str, Any], int | None], Any]] = {
+        self._about: Mapping[str, Callable[[View, Mapping[str, Any], int | None], Any]] = {
             "explain": self._explain,
             "job": self._how_far,
             "release": self._release,
@@ -161,10 +162,10 @@ class Answers:
                 return self._overview(view, self._troubles(), None if only_user is None else _name_of(view, user_id))
             case "try":
                 return self._try(view, request, user_id)
-            case str(name) if name in self._commands:
-                return self._commands[name](view, request, only_user)
+            case str(name) if name in self._about:
+                return self._about[name](view, request, only_user)
             case other:
-                raise BadInput(f"command {other!r} is unknown; valid: {', '.join(COMMANDS)}")
+                raise BadInput(f"command {other!r} is unknown; valid: {', '.join((*COMMANDS, *self._about))}")
 
     def _asks_for(self, view: View, request: Mapping[str, Any], user_id: int) -> int:
         """For whom the answer is: the caller, or for an admin the user `as_user`, whose jobs Slurm shows.
@@ -606,14 +607,16 @@ def _rows(
     starts = {start.job_id: start for start in view.plan.starts}
     waiting = {job.id: (place, job) for place, job in enumerate(view.situation.snapshot.waiting, 1)}
     jobs, completing = list(jobs), completing_jobs(view.situation.observed)
+    ending_on = [(node, completing[node.name]) for node in view.situation.snapshot.nodes if node.name in completing]
     rows: list[QueueRow] = []
     shared = {} if view.agents is None else whys_unpartitioned(view.agents, jobs)
+    told = lru_cache(None)(amounts)  # many jobs ask for the same
     for job in jobs:
         started = starts.get(job.id)
         place, planned = waiting.get(job.id, (None, None))
         alternative = started.alternative if started else planned.alternatives[0] if planned else None
         row = _row(view, job, started)
-        ending = "" if started or planned is None else _waits_for(planned, view.situation.snapshot.nodes, completing)
+        ending = "" if started or planned is None else _waits_for(planned, ending_on)
         reason = redaction.text("; ".join(filter(None, (row["reason"], ending, shared.get(job.id)))))
         rows.append(
             {
@@ -622,7 +625,7 @@ def _rows(
                 "waits": None if started else _wait_cause(view, job, Reason.of(row["reason"]), redaction),
                 "position": None if started else place,
                 "over_aged": planned is not None and planned.over_aged,
-                "demand": None if alternative is None else {"nodes": alternative.nodes, **amounts(alternative.demand)},
+                "demand": None if alternative is None else {"nodes": alternative.nodes, **told(alternative.demand)},
                 "starts": None if started else start_of(view, job, redaction, estimates.of.get(job.id)),
             }
         )
@@ -638,15 +641,12 @@ def _wait_cause(view: View, job: ObservedJob, reason: Reason, redaction: Redacti
     return {"kind": reason.kind.value, "about": redaction.text(reason.about), "features": features}
 
 
-def _waits_for(waiting: Job, nodes: Iterable[Node], completing: Mapping[str, int]) -> str:
+def _waits_for(waiting: Job, ending_on: Sequence[tuple[Node, int]]) -> str:
     """The completing jobs whose nodes could hold the waiting job, as one sentence; empty where there are none."""
-    if not completing:
-        return ""
     told = [
-        f"job {completing[node.name]} is still completing on {node.name}"
-        for node in nodes
-        if node.name in completing
-        and (waiting.allowed is None or node.name in waiting.allowed)
+        f"job {completing} is still completing on {node.name}"
+        for node, completing in ending_on
+        if (waiting.allowed is None or node.name in waiting.allowed)
         and any(each.demand.within(node.capacity) for each in waiting.alternatives)
     ]
     more = len(told) - MOST_COMPLETING

@@ -295,7 +295,7 @@ def test_decisions_on_another_users_job_of_the_same_number_are_not_shown() -> No
 
 @pytest.mark.parametrize("request_", [{}, {"command": None}, {"command": "quit"}, {"command": ["status"]}])
 def test_an_unknown_command_is_answered_with_the_valid_ones(request_) -> None:
-    with pytest.raises(BadInput, match="valid: status, queue, explain, profile, release"):
+    with pytest.raises(BadInput, match="valid: status, queue, overview, try, metrics, explain, job"):
         answers(view()).answer(request_, ADMIN)
 
 
