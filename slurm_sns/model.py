@@ -58,6 +58,11 @@ class Resources(NamedTuple):
     closids: int = 0
     gpus: Gpus = ()
 
+    @property
+    def all_but_gpus(self) -> tuple[int, int, int, int, int]:
+        """The other amounts, in the order of the fields."""
+        return self.cores, self.memory_mb, self.ways, self.bandwidth_gbps, self.closids
+
     def within(self, limit: "Resources") -> bool:
         """Whether every amount is at most that of `limit`."""
         return (

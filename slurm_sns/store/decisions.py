@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from slurm_sns import task_ids, typed_json
 from slurm_sns.errors import SnsError
-from slurm_sns.model import Plan, Snapshot, Start
+from slurm_sns.model import Gpus, Plan, Resources, Snapshot, Start
 from slurm_sns.policies.base import Explanation, HistoryFormat
 from slurm_sns.scheduler.history import history_of, text_of
 from slurm_sns.scheduler.ports import NO_RESTARTS, Decision, RestartNote
@@ -161,6 +161,8 @@ class StoredDecisions:
 
 def _decision(row: Mapping[Any, Any]) -> Decision:
     read = {column: None if row[column] is None else json.loads(row[column]) for column in _JSON}
+    # There are records that have GPUs as pairs of a name and a number.
+    read["demand"] |= read["demand"].pop("gpus", ())
     return Decision(**{**row, **read, "nodes": tuple(filter(None, row["nodes"].split(",")))})
 
 
@@ -218,9 +220,16 @@ def _start_row(start: Start, explanation: Explanation | None) -> dict[str, Any]:
         "reason": start.reason,
         "scale": alternative.scale,
         "exclusive": alternative.exclusive,
-        "demand": json.dumps(alternative.demand._asdict()),
+        "demand": json.dumps(_by_resource(alternative.demand)),
         "considered": None if explanation is None else json.dumps(explanation.as_json()),
     }
+
+
+def _by_resource(demand: Resources) -> dict[str, int]:
+    """The demand by resource, also of GPUs, by Slurm's names: `gpu` (all of them) and `gpu:a100`."""
+    others = demand._asdict()
+    gpus: Gpus = others.pop("gpus")
+    return {**others, **dict(gpus)}
 
 
 def _note_row(job_id: int, text: str) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def wait_until_running(cluster: Cluster, *numbers: int) -> dict[int, tuple[str, 
     return {each: jobs[each].nodes for each in numbers}
 
 
-def shown(cluster: Cluster, number: int) -> dict[str, str]:
+def shown(cluster: Cluster, number: int | str) -> dict[str, str]:
     fields = cluster.fields(number)
     return {name: fields.get(name, "").strip() for name in OWN}
 
@@ -116,6 +116,22 @@ def test_the_tasks_of_an_array_get_gpus(gpus: Cluster) -> None:
         _, nodes, comment, _ = row.split("|")
         assert nodes == "g1"
         assert records.read(comment).ways > 0
+
+
+def test_a_task_of_an_array_with_gpus_is_restored_and_placed_again(gpus: Cluster) -> None:
+    (array,) = submit(gpus, "-H -n16 --mem-per-cpu=1000 --sns-program=mg --gres=gpu:a:1 --array=1-2")
+    task = f"{array}_1"
+    before = shown(gpus, task)
+    state, comment = (f"squeue -a -h -r -j {task} -O '{field}:|'" for field in ("State", "admin_comment"))
+    gpus.run(f"scontrol release {array}")
+    gpus.wait_for("it runs", lambda: "RUNNING" in gpus.run(state))
+    assert shown(gpus, task)["TresPerNode"].startswith(f"{before['TresPerNode']},gres/llc:")
+    gpus.run(f"scontrol requeuehold {task}")
+    gpus.wait_for("the placement is taken back", lambda: " n=" not in gpus.run(comment))
+    assert shown(gpus, task) == before
+    gpus.run(f"scancel {array}_2; scontrol release {task}")
+    gpus.wait_for("it runs again", lambda: "RUNNING" in gpus.run(state))
+    assert "gres/llc:" in shown(gpus, task)["TresPerNode"]
 
 
 def test_no_placement_has_more_gpus_than_there_are(gpus: Cluster) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
-from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start
+from slurm_sns.model import Alternative, Job, Node, Plan, Report, Resources, Snapshot, Start, gpus_of
 from slurm_sns.policies.base import Considered, Explanation, HistoryFormat
 from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.history import recall
@@ -147,6 +147,24 @@ def test_a_decision_comes_back_with_its_cycle_oldest_first(decisions: StoredDeci
     assert decisions.snapshot_of(started.cycle_id) == SNAPSHOT
     assert decisions.of_job(2) == []
     assert decisions.snapshot_of(99) is None
+
+
+GPUS_AS_PAIRS = """UPDATE decisions SET demand = '{"cores": 1, "gpus": [["gpu", 3], ["gpu:a", 2]]}'"""
+
+
+def test_a_demand_comes_back_by_resource_with_gpus_only_where_there_are_some(
+    decisions: StoredDecisions, url: str
+) -> None:
+    gpus = gpus_of({"a": 2, "": 1})
+    for job_id, demand in ((1, Resources(1, 1)), (2, Resources(1, 1, gpus=gpus))):
+        placed = Plan((Start(job_id, ("c1",), Alternative(1, demand), ""),))
+        decisions.record(10.5, SNAPSHOT, placed, {}, owners={}, explanations={}, tasks={})
+    (without,), (with_gpus,) = decisions.of_job(1), decisions.of_job(2)
+    plain = {"cores": 1, "memory_mb": 1, "ways": 0, "bandwidth_gbps": 0, "closids": 0}
+    assert (without.demand, with_gpus.demand) == (plain, {**plain, "gpu": 3, "gpu:a": 2})
+    with open_store(url).begin() as connection:
+        connection.execute(text(GPUS_AS_PAIRS))
+    assert decisions.of_job(2)[0].demand == {"cores": 1, "gpu": 3, "gpu:a": 2}, "as they were written before"
 
 
 def test_a_policys_explanation_comes_back_as_plain_values(decisions: StoredDecisions) -> None:

@@ -339,7 +339,7 @@ class DecisionLine(TypedDict):
     exclusive: bool
     """Whether it got its nodes alone."""
     demand: dict[str, int]
-    """What it got on each node, by resource; empty for a note."""
+    """What it got on each node, by resource; `gpu` are all GPUs, `gpu:a100` those of a type. Empty for a note."""
     considered: ExplanationValues | None
     """How a spreadable job's alternatives came about, or the terms of a restart; null otherwise."""
     times: int

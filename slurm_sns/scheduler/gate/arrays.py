@@ -87,7 +87,10 @@ def _parts(alternative: Alternative, capacity: Resources) -> int:
     if alternative.exclusive:
         return 1
     demand, gpus = alternative.demand, dict(capacity.gpus)
-    pairs = [*zip(capacity[:5], demand[:5], strict=True), *((gpus[name], wants) for name, wants in demand.gpus)]
+    pairs = [
+        *zip(capacity.all_but_gpus, demand.all_but_gpus, strict=True),
+        *((gpus[name], wants) for name, wants in demand.gpus),
+    ]
     return min(has // wants for has, wants in pairs if wants)
 
 
