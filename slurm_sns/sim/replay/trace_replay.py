@@ -279,12 +279,16 @@ def _if_asked_for(trace: TraceArrays, rules: Rules) -> NDArray[np.float64] | Non
 def problem_of(
     node_arrays: NodeArrays, trace: TraceArrays, rules: Rules, *, only_cores_and_memory: bool = False
 ) -> Problem:
-    """The tables of the kernel. Where no job demands more than cores and memory they have no other resources."""
+    """The tables of the kernel: of cores and memory alone if no job demands more and no node has GPUs.
+
+    Nothing depends on ways, bandwidth and CLOSIDs that no job demands; idle GPUs are looked at for every job.
+    """
     choices = [each for of_kind in trace.choices for each in of_kind]
     first = np.zeros(len(trace.kinds) + 1, np.int64)
     np.cumsum([len(each) for each in trace.choices], out=first[1:])
     demand = node_arrays.demands([each.demand for each in choices])
-    rows = slice(None) if demand[:, MEMORY + 1 :].any() else slice(MEMORY + 1)
+    needs_more = demand[:, MEMORY + 1 :].any() or node_arrays.gpu_names
+    rows = slice(None) if needs_more else slice(MEMORY + 1)
     numbers: dict[frozenset[str] | None, int] = {None: NOBODY}
     sets = [numbers.setdefault(each, len(numbers) - 1) for each in trace.allowed_nodes or [None] * len(trace.kinds)]
     masks = [node_arrays.allows(each) for each in numbers if each is not None]
