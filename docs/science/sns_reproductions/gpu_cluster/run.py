@@ -40,8 +40,8 @@ FOLDER, NODES, TASKS = ("traces", "gpu-2023"), "openb_node_list_all_node.csv.gz"
 ROUNDED, WITHOUT = "shares as whole GPUs", "without shares"
 VARIANTS = (ROUNDED, WITHOUT)
 LEFT_OUT = "share of a GPU"
-#: Every other task of the log, none of which `best-fit-gpus` was chosen on; those of several GPUs are there so often that
-#: about half of all GPUs are asked for by them.
+#: The even-numbered tasks, of which `best-fit-gpus` was chosen on none; those of several GPUs are there so often that
+#: they ask for about half of all GPUs.
 SEVERAL = "many tasks of several GPUs"
 OFTEN = 8
 CHOSEN_ON = "chosen on"
@@ -156,7 +156,7 @@ def variants() -> tuple[str, ...]:
 
 
 def judged_on() -> tuple[str, ...]:
-    """The variants on which `best-fit-gpus` is judged: the last of `variants`, and SEVERAL where there are such tasks."""
+    """Those on which `best-fit-gpus` is judged: the last of `variants`, and SEVERAL where there are such tasks."""
     last = variants()[-1]
     has_several = any(task.gpus > 1 and task.line % 2 == 0 for task in tasks_on(cluster(), last).tasks)
     return (last, SEVERAL) if has_several else (last,)
