@@ -68,7 +68,7 @@ class Kernel:
     def __init__(self, rules: Rules) -> None:
         """Begin without passes."""
         self._rules = rules
-        self._record = tie_record(len(rules.portfolio))
+        self._record = tie_record(len(rules.with_gpus) + len(rules.portfolio))
         self._sessions: deque[_Session] = deque(maxlen=1)
 
     def run(
@@ -80,7 +80,7 @@ class Kernel:
         except IndexError:
             session = None
         if session is None or session.node_arrays is not node_arrays or session.is_full:
-            session = _Session(node_arrays, self._rules, self._record)
+            session = _Session(node_arrays, self._rules.on(node_arrays), self._record)
         ran = session.run(free, queue, coming, some_profiled)
         self._sessions.append(session)
         return ran

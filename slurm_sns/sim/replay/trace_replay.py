@@ -76,6 +76,7 @@ def replay(
     first, and have capacity withheld for them. With `only_cores_and_memory` no heuristic looks at other demands, which
     must fit nevertheless.
     """
+    rules = rules.on(node_arrays)
     cluster = cluster_of(
         node_arrays,
         trace,
@@ -103,6 +104,7 @@ def replay_by_priority(
     waited longer than `age_limit_s` stays at its place; capacity is withheld for it there, as far as the rules reserve
     places.
     """
+    rules = rules.on(node_arrays)
     of_one_project = replace(trace, project=np.zeros(len(trace), np.int32), projects=("",))
     if age_limit_s is not None and age_limit_s <= (rules.withhold_up_to_s or 0):
         rules = replace(rules, withhold_up_to_s=None)  # it is withheld again before that ends
@@ -368,6 +370,7 @@ def matched_on_empty_nodes(
     Group g holds the jobs `ends[g - 1]` to `ends[g]` of the trace (the first begins at 0), all of them waiting; what
     one group takes is free again for the next. Projects are ignored.
     """
+    rules = rules.on(node_arrays)
     problem = problem_of(node_arrays, trace, rules)
     count = len(trace)
     largest = int(np.diff(ends, prepend=0).max())
