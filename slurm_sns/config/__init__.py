@@ -123,7 +123,7 @@ def _check(settings: SnsYaml) -> None:
         PydanticCustomError: of the kind "contradiction"; its context holds the key (`where`) and the `words`.
     """
     _no_repeats(settings.partitions, ("partitions",))
-    _no_repeats(settings.matching.portfolio, ("matching", "portfolio"))
+    _no_repeats(settings.matching.portfolio or (), ("matching", "portfolio"))
     _no_repeats(tuple(map(str, settings.spread_n_share.scales)), ("spread_n_share", "scales"))
     if 1 not in settings.spread_n_share.scales:
         _refuse(

@@ -100,11 +100,12 @@ class Scene:
     """
 
     def __init__(self, rules: Rules, snapshot: Snapshot, course: Course, members: Sequence[str] | None = None) -> None:
+        nodes = NodeArrays.of(snapshot.nodes)
+        rules = rules.on(nodes)
         if members is not None:
             rules = replace(rules, portfolio=tuple(members))
         self.course = course
         self.now_s = float(snapshot.now_s)
-        nodes = NodeArrays.of(snapshot.nodes)
         self.nodes = rules.unshared(nodes)
         self.free = free = nodes.amounts([node.free for node in snapshot.nodes])
         free[WAYS] -= nodes.capacity[WAYS] - self.nodes.capacity[WAYS]

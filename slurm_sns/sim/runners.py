@@ -104,7 +104,7 @@ def matching(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
     def run(report: ReportProgress) -> Result:
         return _result(_match(node_arrays, records, asked, report), node_arrays)
 
-    settings = _settings(asked, _portfolio_of(asked).rules)
+    settings = _settings(asked, _portfolio_of(asked).rules.on(node_arrays))
     return Replay(len(records), records.dropped, records.unsorted, run, settings)
 
 
@@ -140,7 +140,7 @@ def programs(trace: str, nodes: str, asked: SimulationRequest, load_factor: floa
             learnt = {"learn": spreading.learn, **laboratory.counts()}
         return _result(of, node_arrays, lambda: {**_spreading_summary(spread, of, spreading), **learnt}, spreads=True)
 
-    return Replay(len(spread.records), spread.records.dropped, 0, run, _settings(asked, policy.rules))
+    return Replay(len(spread.records), spread.records.dropped, 0, run, _settings(asked, policy.rules.on(node_arrays)))
 
 
 def _match(node_arrays: NodeArrays, records: TraceArrays, asked: SimulationRequest, report: ReportProgress) -> TraceRun:
@@ -177,7 +177,7 @@ def _match_plainly(
         age_limit_s=asked.age_limit_s,
         progress=progress,
     )
-    return simulation.run(report).as_run(records, rules.portfolio)
+    return simulation.run(report).as_run(records, rules.on(node_arrays).portfolio)
 
 
 # --- any policy

@@ -33,11 +33,16 @@ class PlainPortfolio(Portfolio):
         """The rules and alternatives of the policy."""
         super().__init__(rules, alternatives)
         self._ties = tie_record(len(rules.portfolio))
+        self._on_nodes: dict[Rules, PlainPortfolio] = {}
 
     def schedule(
         self, node_arrays: NodeArrays, free: Amounts, queue: WaitingQueue, coming: Releases = NOTHING_COMES_FREE
     ) -> Schedule:
         """The best member's schedule."""
+        if self.rules.with_gpus:
+            rules = self.rules.on(node_arrays)
+            policy = self._on_nodes.setdefault(rules, PlainPortfolio(rules, self.alternatives))
+            return policy.schedule(node_arrays, free, queue, coming)
         node_arrays, free = self._unshared(node_arrays, free)
         left_out = () if some_profiled(queue) else self.rules.only_for_profiled
         competing = [member for member in self.rules.portfolio if member not in left_out]

@@ -236,7 +236,7 @@ def _options() -> dict[str, inspect.Parameter]:
 def _option(name: str, setting: Setting, kind: Any, default: Any) -> inspect.Parameter:
     takes = [each.name for each in map(specification, REGISTRY) if _has(each, name)]
     of = "" if len(takes) == len(REGISTRY) else f" ({', '.join(takes)})"
-    is_list = get_origin(kind) is tuple
+    is_list = _list_in(kind) is not None
     least = int(setting.least) if kind is int and setting.least is not None else None
     option = typer.Option(
         _option_name(name), min=least, help=f"{setting.help.rstrip('.')}{of}.", show_default=_shown(default)
@@ -264,15 +264,21 @@ def _shown(default: Any) -> str | bool:
 
 def _value(name: str, value: Any, kind: Any) -> Any:
     """The given value; for a list parameter the text with commas is split."""
-    if get_origin(kind) is not tuple:
+    whole_list = _list_in(kind)
+    if whole_list is None:
         return value
     parts = tuple(part.strip() for part in value.split(","))
-    if get_args(kind)[0] is not int:
+    if get_args(whole_list)[0] is not int:
         return parts
     if not all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts):
         shown = value[:40]
         raise BadInput(f"{_option_name(name)} is '{shown}'; valid: whole numbers separated by commas, as in 1,2,4,8")
     return tuple(map(int, parts))
+
+
+def _list_in(kind: Any) -> Any:
+    """The type of a list, also of one that may be None; None for another type."""
+    return next((each for each in (kind, *get_args(kind)) if get_origin(each) is tuple), None)
 
 
 def _takes(policy: Specification, name: str) -> bool:

@@ -33,9 +33,10 @@ def combined(
     """
     matching, spreading = matching or MatchingParameters(), spreading or SpreadingParameters()
     require_valid(spreading)
+    rules = rules_of(matching if portfolio is None else replace(matching, portfolio=portfolio))
     rules = replace(
-        rules_of(matching),
-        portfolio=portfolio or tuple(dict.fromkeys((*matching.portfolio, *FOR_PROFILED_JOBS))),
+        rules,
+        portfolio=portfolio or tuple(dict.fromkeys((*rules.portfolio, *FOR_PROFILED_JOBS))),
         own_scorer=IDLEST,
         order=spreading.alternatives_order,
         beta=spreading.beta,

@@ -5,7 +5,7 @@ Source: Max-Jobs paper (JSSPP 2013), section 4, figure 12.
 
 from dataclasses import replace
 
-from slurm_sns.policies.matching.parameters import UNTIL_START, MatchingParameters
+from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, UNTIL_START, WITH_GPUS, MatchingParameters
 from slurm_sns.policies.placement.heuristic_names import MIX_FIT
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.rules import Rules
@@ -19,17 +19,18 @@ def max_jobs(parameters: MatchingParameters | None = None, *, portfolio: tuple[s
     Raises:
         BadInput: a parameter is not valid.
     """
-    rules = rules_of(parameters or MatchingParameters())
-    return Portfolio(rules if portfolio is None else replace(rules, portfolio=portfolio))
+    parameters = parameters or MatchingParameters()
+    return Portfolio(rules_of(parameters if portfolio is None else replace(parameters, portfolio=portfolio)))
 
 
 def rules_of(parameters: MatchingParameters) -> Rules:
     """The parameters as the rules of a portfolio."""
     return Rules(
-        parameters.portfolio,
+        PAPER_PORTFOLIO if parameters.portfolio is None else parameters.portfolio,
         parameters.queue_depth,
         parameters.reservations,
         parameters.default_heuristic,
+        with_gpus=WITH_GPUS if parameters.portfolio is None else (),
         ties=parameters.ties,
         own_scorer=MIX_FIT,
         withhold_up_to_s=parameters.withhold_up_to_s,

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
-from slurm_sns.policies.placement.heuristic_names import LIST, fixed_tie_rules, heuristics, tie_rules
+from slurm_sns.policies.placement.heuristic_names import BEST_FIT_GPUS, LIST, fixed_tie_rules, heuristics, tie_rules
 from slurm_sns.policies.specification import DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH, Setting, Specification, parameter
 
 #: The paper's five (section 4), in the order that breaks ties between equally good schedules.
 PAPER_PORTFOLIO = ("best-fit-memory", "worse-fit-memory", "best-fit-cores", "worse-fit-cores", "mix-fit")
+#: Where nodes have GPUs these come before the paper's five, unless a portfolio is named. Mostly all members match as
+#: many jobs, and the first decides; and none of the five keeps idle GPUs for the jobs that need them.
+WITH_GPUS = (BEST_FIT_GPUS,)
 #: The portfolio of the authors' simulator: the paper's five and two that the paper does not mention.
 AUTHORS_PORTFOLIO = (*PAPER_PORTFOLIO, "memory-first-best", "memory-first-worse")
 #: The paper's cycle (JSSPP 2013, section 5), in seconds.
@@ -25,17 +28,24 @@ def ways_to_withhold() -> tuple[str, ...]:
 class MatchingParameters:
     """How one cycle matches.
 
-    `portfolio`: the heuristics that compete; with one name Max-Jobs is that heuristic alone. `queue_depth`: how many
-    jobs of the ordered queue a cycle looks at. `reservations`: at how many of the first queue positions capacity is
-    withheld for a job without a match. `default_heuristic`: the heuristic for jobs that name none; None leaves it to
-    each member. `withhold`: how that is done; until a job's start, for so many jobs without a place, wherever they are.
-    `ties`: whose schedule wins among equally good ones. `withhold_up_to_s`: in simulations, no capacity is
-    withheld for a job that has waited longer; None: however long. (A cluster limits it by user: `withhold_limit_s`.)
+    `portfolio`: the heuristics that compete; with one name Max-Jobs is that heuristic alone. None: the paper's five,
+    and WITH_GPUS before them where some node has GPUs. `queue_depth`: how many jobs of the ordered queue a cycle looks
+    at. `reservations`: at how many of the first queue positions capacity is withheld for a job without a match.
+    `default_heuristic`: the heuristic for jobs that name none; None leaves it to each member. `withhold`: how that is
+    done; until a job's start, for so many jobs without a place, wherever they are. `ties`: whose schedule wins among
+    equally good ones. `withhold_up_to_s`: in simulations, no capacity is withheld for a job that has waited longer;
+    None: however long. (A cluster limits it by user: `withhold_limit_s`.)
     """
 
-    portfolio: tuple[str, ...] = parameter(
-        PAPER_PORTFOLIO,
-        Setting("The heuristics that compete, separated by commas.", "matching", choices=heuristics, option=True),
+    portfolio: tuple[str, ...] | None = parameter(
+        None,
+        Setting(
+            "The heuristics that compete, separated by commas; by default the paper's five, and best-fit-gpus before "
+            "them where nodes have GPUs.",
+            "matching",
+            choices=heuristics,
+            option=True,
+        ),
     )
     queue_depth: int = parameter(DEFAULT_QUEUE_DEPTH, QUEUE_DEPTH)
     reservations: int = parameter(

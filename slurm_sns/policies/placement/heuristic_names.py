@@ -4,6 +4,8 @@
 IDLEST = "idlest"
 #: The matching paper's own.
 MIX_FIT = "mix-fit"
+#: Ranks nodes by their free GPUs, for jobs with GPUs and without.
+BEST_FIT_GPUS = "best-fit-gpus"
 #: The heuristics for jobs whose demand in ways and bandwidth is known from a profile.
 FOR_PROFILED_JOBS = ("best-fit-ways", "worse-fit-ways", "best-fit-bandwidth", "worse-fit-bandwidth", IDLEST)
 #: How much more an occupied share of the cache counts than one of cores or bandwidth (the prototype's value).
@@ -17,6 +19,7 @@ NAMES = (
     "worse-fit-cores",
     "worse-fit-memory",
     MIX_FIT,
+    BEST_FIT_GPUS,
     "memory-first-best",
     "memory-first-worse",
     *FOR_PROFILED_JOBS,

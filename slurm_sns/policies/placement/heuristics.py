@@ -1,7 +1,8 @@
 """The heuristics: each scores the nodes on which a job fits; the smallest score wins, ties go to the first node.
 
 A heuristic is one line in `heuristics_of`; the compiled kernel reads the same lines. A resource beyond cores and memory
-that the job does not demand is left out of every score.
+that the job does not demand is left out of every score, except for free GPUs in `best-fit-gpus`: that keeps idle GPUs
+for the jobs that need them, so it must look at them for a job that needs none.
 
 Source: Max-Jobs paper (JSSPP 2013), sections 2 and 3. The memory-first pair is from the authors' own portfolio.
 `idlest` is the node selection of Spread-n-Share (SC'19), section 4.4; ways, bandwidth and GPUs are this project's
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slurm_sns.policies.placement.heuristic_names import IDLEST, PAPER_BETA
+from slurm_sns.policies.placement.heuristic_names import BEST_FIT_GPUS, IDLEST, PAPER_BETA
 from slurm_sns.policies.placement.node_arrays import BANDWIDTH, CORES, GPUS, MEMORY, WAYS, Amounts, Indices, scored
 
 Scores = NDArray[np.generic]
@@ -24,6 +25,9 @@ Weights = tuple[float, ...]
 NO_WEIGHTS: Weights = (0, 0, 0, 0)
 #: The weight of the configured memory; so free memory decides only among nodes with the same configured memory.
 CONFIGURED_FIRST = 1000
+#: The weight of a free GPU; so free cores decide only among nodes with equally many. No node has as many cores, and the
+#: sum fits into the kernel's scores with all GPUs that a node can have.
+GPUS_FIRST = 1 << 17
 #: The order in which occupied shares are added; those of GPUs follow.
 ADDED = (CORES, BANDWIDTH, WAYS)
 
@@ -34,7 +38,9 @@ class Heuristic:
 
     The sum is of what is free and of the capacity (`configured`), or of the occupied shares of the capacity, which is
     rounded to 1e-9, so that equal sums tie whatever their parts; a share of GPUs has the weight `occupied_gpus`.
-    Without weights the first node is the best. If `grouped`, nodes are taken from one group with equally many idle
+    `free_gpus` is the weight of all GPUs that are free on a node, whether or not the job demands some: a heuristic that
+    does not see them fills nodes with idle GPUs with jobs that need none, and strands those. Without weights the first
+    node is the best. If `grouped`, nodes are taken from one group with equally many idle
     cores where one is large enough (`one_group`): later jobs on several nodes then find nodes that are alike.
     """
 
@@ -44,6 +50,7 @@ class Heuristic:
     configured: Weights = NO_WEIGHTS
     occupied: Weights = NO_WEIGHTS
     occupied_gpus: float = 0
+    free_gpus: float = 0
 
     def __call__(self, capacity: Amounts, free: Amounts, candidates: Indices, demand: Sequence[int]) -> Scores:
         """One score per candidate.
@@ -62,9 +69,11 @@ class Heuristic:
                     weight = self.occupied[row] if row < GPUS else self.occupied_gpus
                     occupied += weight * ((configured - free[row, candidates]) / configured)
             return np.round(occupied, 9)
-        if not any((*self.free, *self.configured)):
+        if not any((*self.free, *self.configured, self.free_gpus)):
             return candidates
         scores = np.zeros(len(candidates), np.int64)
+        if len(free) > GPUS:
+            scores += int(self.free_gpus) * free[GPUS, candidates]
         for amounts, weights in ((free, self.free), (capacity, self.configured)):
             for row in demanded:
                 if row < len(weights) and weights[row]:
@@ -81,6 +90,8 @@ def heuristics_of(beta: float) -> dict[str, Heuristic]:
         "worse-fit-cores": Heuristic(free=(-1, 0, 0, 0)),
         "worse-fit-memory": Heuristic(free=(0, -1, 0, 0)),
         "mix-fit": Heuristic(angle=True),
+        # the fewest free GPUs, whatever the job demands; among equal ones the fewest free cores
+        BEST_FIT_GPUS: Heuristic(free=(1, 0, 0, 0), free_gpus=GPUS_FIRST),
         # the smallest configured memory, among equal ones the least or the most free memory
         "memory-first-best": Heuristic(free=(0, 1, 0, 0), configured=(0, CONFIGURED_FIRST, 0, 0)),
         "memory-first-worse": Heuristic(free=(0, -1, 0, 0), configured=(0, CONFIGURED_FIRST, 0, 0)),

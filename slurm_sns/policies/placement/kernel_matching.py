@@ -68,7 +68,7 @@ class Kernel:
     def __init__(self, rules: Rules) -> None:
         """Begin without passes."""
         self._rules = rules
-        self._record = tie_record(len(rules.portfolio))
+        self._record = tie_record(len(rules.with_gpus) + len(rules.portfolio))
         self._sessions: deque[_Session] = deque(maxlen=1)
 
     def run(
@@ -80,7 +80,7 @@ class Kernel:
         except IndexError:
             session = None
         if session is None or session.node_arrays is not node_arrays or session.is_full:
-            session = _Session(node_arrays, self._rules, self._record)
+            session = _Session(node_arrays, self._rules.on(node_arrays), self._record)
         ran = session.run(free, queue, coming, some_profiled)
         self._sessions.append(session)
         return ran
@@ -398,7 +398,8 @@ def kernel_table(beta: float, node_arrays: NodeArrays, cases: Iterable[Case] = F
 def _demanding(heuristic: Heuristic, more: Case, gpus: int) -> tuple[Heuristic, Weights]:
     """The same for a job that demands only these resources beside cores and memory: the others get no weight.
 
-    Also returned are the weights of the occupied shares of all resources, with so many rows of GPUs.
+    Free GPUs keep theirs. Also returned are the weights of the occupied shares of all resources, with so many rows of
+    GPUs. Without such rows a heuristic that ranks by free GPUs first is the one that ranks by its other weights.
     """
 
     def kept(weights: Weights) -> Weights:
@@ -406,7 +407,10 @@ def _demanding(heuristic: Heuristic, more: Case, gpus: int) -> tuple[Heuristic, 
 
     occupied = kept((*heuristic.occupied, 0, *[heuristic.occupied_gpus] * gpus))
     free, configured = kept(heuristic.free), kept(heuristic.configured)
-    return replace(heuristic, free=free, configured=configured, occupied=NO_WEIGHTS, occupied_gpus=0), occupied
+    if gpus:
+        free, configured = (*free, 0, heuristic.free_gpus), (*configured, 0, 0)
+    left = replace(heuristic, free=free, configured=configured, occupied=NO_WEIGHTS, occupied_gpus=0, free_gpus=0)
+    return left, occupied
 
 
 def span_of(weights: float, unit: float) -> int:

@@ -17,7 +17,7 @@ kept for one job at a time and chosen anew in each cycle. No job starts on kept 
 numbers of used cores never grows, and at last the job starts.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,17 +33,18 @@ MOST_PROMISES = 100
 class Rules:
     """How a portfolio's cycles match.
 
-    `portfolio`: the heuristics that compete. `queue_depth`: how many jobs of the ordered queue a cycle looks at.
-    `reservations`: at how many of the first queue positions capacity is withheld for a job without a match.
-    `default_heuristic`: if given, every member uses it for jobs that name none. `beta`: the weight of occupied ways in
-    `idlest`. `keeper`: the member whose cycles keep whole nodes for the oldest over-aged job that finds no place.
-    `weighs`: among schedules with equally many matches the smaller sum of predicted slowdowns wins. `for_profiled`: the
-    members that compete only in a cycle where some queued job has a profile. `shared_ways`: ways of each node that no
-    job is given. `ties`: which member wins among equally good ones (module `ties`); `own_scorer` is the member that
-    knows what the policy is for, None for none. `order`: the order of a job's alternatives (module `use`).
-    `withhold_up_to_s`: for a job that has waited longer no capacity is withheld, unless it is over-aged. `until_start`:
-    nodes are kept for a job from the moment at which it can start, and not before (module `promise_kernel`); at most
-    `reservations` jobs without a place have that promise, wherever they are in the queue, and one over-aged job has it.
+    `portfolio`: the heuristics that compete, after those of `with_gpus` where some node has GPUs. `queue_depth`: how
+    many jobs of the ordered queue a cycle looks at. `reservations`: at how many of the first queue positions capacity
+    is withheld for a job without a match. `default_heuristic`: if given, every member uses it for jobs that name none.
+    `beta`: the weight of occupied ways in `idlest`. `keeper`: the member whose cycles keep whole nodes for the oldest
+    over-aged job that finds no place. `weighs`: among schedules with equally many matches the smaller sum of predicted
+    slowdowns wins. `for_profiled`: the members that compete only in a cycle where some queued job has a profile.
+    `shared_ways`: ways of each node that no job is given. `ties`: which member wins among equally good ones (module
+    `ties`); `own_scorer` is the member that knows what the policy is for, None for none. `order`: the order of a job's
+    alternatives (module `use`). `withhold_up_to_s`: for a job that has waited longer no capacity is withheld, unless it
+    is over-aged. `until_start`: nodes are kept for a job from the moment at which it can start, and not before (module
+    `promise_kernel`); at most `reservations` jobs without a place have that promise, wherever they are in the queue,
+    and one over-aged job has it.
     """
 
     portfolio: tuple[str, ...]
@@ -60,6 +61,14 @@ class Rules:
     order: str = PAPER
     withhold_up_to_s: int | None = None
     until_start: bool = False
+    with_gpus: tuple[str, ...] = ()
+
+    def on(self, node_arrays: NodeArrays) -> "Rules":
+        """The rules on these nodes: `portfolio` has all members that compete there."""
+        if not self.with_gpus:
+            return self
+        first = self.with_gpus if node_arrays.gpu_names else ()
+        return replace(self, portfolio=(*first, *self.portfolio), with_gpus=())
 
     @property
     def turns(self) -> tuple[int, ...]:

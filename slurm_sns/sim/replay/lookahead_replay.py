@@ -101,6 +101,7 @@ def replay_ahead(
     """
     if len(trace.projects) > 1:
         raise BadInput(f"{len(trace.projects)} projects; valid with lookahead: one")
+    rules = rules.on(node_arrays)
     cluster = cluster_of(node_arrays, trace, rules, {})
     bench = cluster.bench
     entries = min(rules.queue_depth, len(trace))

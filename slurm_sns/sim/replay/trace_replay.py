@@ -76,6 +76,7 @@ def replay(
     first, and have capacity withheld for them. With `only_cores_and_memory` no heuristic looks at other demands, which
     must fit nevertheless.
     """
+    rules = rules.on(node_arrays)
     cluster = cluster_of(
         node_arrays,
         trace,
@@ -103,6 +104,7 @@ def replay_by_priority(
     waited longer than `age_limit_s` stays at its place; capacity is withheld for it there, as far as the rules reserve
     places.
     """
+    rules = rules.on(node_arrays)
     of_one_project = replace(trace, project=np.zeros(len(trace), np.int32), projects=("",))
     if age_limit_s is not None and age_limit_s <= (rules.withhold_up_to_s or 0):
         rules = replace(rules, withhold_up_to_s=None)  # it is withheld again before that ends
@@ -279,12 +281,16 @@ def _if_asked_for(trace: TraceArrays, rules: Rules) -> NDArray[np.float64] | Non
 def problem_of(
     node_arrays: NodeArrays, trace: TraceArrays, rules: Rules, *, only_cores_and_memory: bool = False
 ) -> Problem:
-    """The tables of the kernel. Where no job demands more than cores and memory they have no other resources."""
+    """The tables of the kernel: of cores and memory alone if no job demands more and no node has GPUs.
+
+    Nothing depends on ways, bandwidth and CLOSIDs that no job demands; idle GPUs are looked at for every job.
+    """
     choices = [each for of_kind in trace.choices for each in of_kind]
     first = np.zeros(len(trace.kinds) + 1, np.int64)
     np.cumsum([len(each) for each in trace.choices], out=first[1:])
     demand = node_arrays.demands([each.demand for each in choices])
-    rows = slice(None) if demand[:, MEMORY + 1 :].any() else slice(MEMORY + 1)
+    needs_more = demand[:, MEMORY + 1 :].any() or node_arrays.gpu_names
+    rows = slice(None) if needs_more else slice(MEMORY + 1)
     numbers: dict[frozenset[str] | None, int] = {None: NOBODY}
     sets = [numbers.setdefault(each, len(numbers) - 1) for each in trace.allowed_nodes or [None] * len(trace.kinds)]
     masks = [node_arrays.allows(each) for each in numbers if each is not None]
@@ -364,6 +370,7 @@ def matched_on_empty_nodes(
     Group g holds the jobs `ends[g - 1]` to `ends[g]` of the trace (the first begins at 0), all of them waiting; what
     one group takes is free again for the next. Projects are ignored.
     """
+    rules = rules.on(node_arrays)
     problem = problem_of(node_arrays, trace, rules)
     count = len(trace)
     largest = int(np.diff(ends, prepend=0).max())

@@ -1,5 +1,6 @@
 """`sns simulate` as a user runs it: results line for line, summaries, and errors of one line."""
 
+import csv
 import gzip
 import json
 import os
@@ -227,6 +228,22 @@ def test_settings_come_from_the_configuration_unless_given(tiny, tmp_path):
     )
     assert (from_file["age_limit_s"], given["age_limit_s"]) == (21600, 5)
     assert (given["portfolio"], given["queue_depth"], given["reservations"]) == (["first-fit"], 9, 2)
+
+
+@pytest.mark.long
+def test_on_nodes_with_gpus_max_jobs_begins_with_best_fit_gpus_unless_a_portfolio_is_named(tmp_path):
+    (tmp_path / "nodes.csv").write_text("name,cores,mem_gb,gpus\nidle,4,8,a:2\nnone,4,8,\n")
+    (tmp_path / "jobs.csv").write_text("job_id,submit_s,run_s,cores,mem_gb\n1,0,90,1,1\n2,0,90,1,1\n")
+    tiny = [tmp_path / "jobs.csv", "--nodes", tmp_path / "nodes.csv", "--policy", "max-jobs", "--out", tmp_path / "out"]
+
+    def places() -> list[str]:
+        lines = (tmp_path / "out" / "jobs.csv").read_text().splitlines()
+        return [line["nodes"] for line in csv.DictReader(lines)]
+
+    assert simulate(*tiny)["portfolio"] == ["best-fit-gpus", *AUTHORS_PORTFOLIO.split(",")[:5]]
+    assert places() == ["none", "none"]
+    assert simulate(*tiny, "--portfolio", "first-fit")["portfolio"] == ["first-fit"]
+    assert places() == ["idle", "idle"]
 
 
 @pytest.mark.long

@@ -1,4 +1,10 @@
+import pytest
 from clusters import job, node, placed, plan, queue
+
+from slurm_sns.model import Node, Resources, Snapshot, gpus_of
+from slurm_sns.policies.combined.combined import combined
+from slurm_sns.policies.matching.max_jobs import max_jobs
+from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 
 TWO_MACHINES = (node("A"), node("B"))
 WORSE_FIT_WINS = queue((1, 16), (1, 16), *[(1, 4)] * 6)
@@ -17,6 +23,22 @@ def test_a_tie_goes_to_the_member_that_comes_first_and_all_that_reach_the_maximu
 
     assert result.report.chosen == "mix-fit"
     assert result.report.winners == ("mix-fit", "worse-fit-memory")
+
+
+@pytest.mark.parametrize("make", [max_jobs, combined])
+def test_where_a_node_has_gpus_the_default_portfolio_begins_with_best_fit_gpus_and_a_named_one_stands(make):
+    size = Resources(8, 32768, gpus=gpus_of({"a": 4}))
+    plain, gpus = (node("plain"),), (node("plain"), Node("gpus", size, size))
+    default, named = make(), make(MatchingParameters(PAPER_PORTFOLIO))
+
+    def members(policy, nodes):
+        return tuple(policy.plan(Snapshot(nodes, queue((1, 8)))).report.matched)
+
+    # The same policy, when nodes with GPUs come and go.
+    assert members(default, plain) == members(named, gpus) == members(default, plain) == PAPER_PORTFOLIO
+    assert members(default, gpus) == ("best-fit-gpus", *PAPER_PORTFOLIO)
+    assert members(make(MatchingParameters(PAPER_PORTFOLIO), portfolio=("mix-fit",)), gpus) == ("mix-fit",)
+    assert members(make(portfolio=("mix-fit",)), gpus) == ("mix-fit",)
 
 
 def test_a_jobs_own_heuristic_replaces_the_members_choice_in_every_schedule():

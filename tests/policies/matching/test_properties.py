@@ -11,7 +11,7 @@ from oracles.portfolio import plainly
 
 from slurm_sns.model import Alternative, Job, Node, Project, Resources, Snapshot
 from slurm_sns.policies.matching.max_jobs import max_jobs
-from slurm_sns.policies.matching.parameters import MatchingParameters, ways_to_withhold
+from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters, ways_to_withhold
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 
 PROJECTS = ("p", "q", "r")
@@ -72,7 +72,8 @@ def snapshots(draw) -> Snapshot:
 def parameters():
     return st.builds(
         MatchingParameters,
-        portfolio=st.lists(st.sampled_from(list(HEURISTICS)), min_size=1, max_size=4, unique=True).map(tuple),
+        portfolio=st.lists(st.sampled_from(list(HEURISTICS)), min_size=1, max_size=4, unique=True).map(tuple)
+        | st.none(),
         queue_depth=st.integers(1, 14),
         reservations=st.integers(0, 4),
         withhold=st.sampled_from(ways_to_withhold()),
@@ -134,7 +135,7 @@ def test_the_plan_does_not_depend_on_the_order_of_projects_and_is_the_same_again
 def test_max_jobs_never_matches_fewer_than_any_member_alone(snapshot, given_parameters):
     result = plan(snapshot, given_parameters)
 
-    for member in given_parameters.portfolio:
+    for member in given_parameters.portfolio or PAPER_PORTFOLIO:
         alone = plan(snapshot, replace(given_parameters, portfolio=(member,)))
         assert result.report.matched[member] == len(alone.starts) <= len(result.starts)
 

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from clusters import GB, job, node, placed, plan
 
+from slurm_sns.gpus import MOST_GPUS
 from slurm_sns.model import Alternative, Node, Resources, gpus_of
 from slurm_sns.policies.base import JobRequest, NodeType, Request
 from slurm_sns.policies.baselines.compact import exclusive_alternatives, shared_alternatives
 from slurm_sns.policies.baselines.parameters import CompactParameters
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.placement.heuristics import HEURISTICS, mix_fit
-from slurm_sns.policies.placement.kernel_matching import KindTable
+from slurm_sns.policies.placement.kernel_matching import ROWS, KindTable, kernel_table
 from slurm_sns.policies.placement.node_arrays import GPUS, WAYS, NodeArrays, scored
 from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.placement.use import use
@@ -92,6 +93,38 @@ def test_scores_look_at_gpus_only_where_they_are_demanded():
 
     assert placed(plan([uneven, even], [wanting(1, {})], "mix-fit")) == {1: "uneven"}
     assert placed(plan([uneven, even], [wanting(1, {"a": 1})], "idlest")) == {1: "even"}
+
+
+def test_jobs_without_gpus_go_where_no_gpu_is_idle_and_jobs_with_gpus_where_few_are():
+    nodes = [
+        with_gpus("idle", {"a": 4}),
+        with_gpus("partly", {"a": 4}, {"a": 2}),
+        with_gpus("none idle", {"b": 4}, {}),
+        node("none"),
+    ]
+    few_cores = [job(1, 7), job(2, 4), job(3, 1)]
+    assert placed(plan(nodes, few_cores, "best-fit-gpus")) == {1: "none idle", 2: "none", 3: "none idle"}
+    assert placed(plan(nodes, [wanting(1, {"": 1}), wanting(2, {"a": 2})], "best-fit-gpus")) == {1: "partly", 2: "idle"}
+
+
+def test_best_fit_gpus_is_best_fit_cores_where_no_node_has_gpus_and_costs_nothing_more():
+    plain, gpus = (kernel_table(2.0, NodeArrays.of([each])) for each in (node("plain"), TWO_TYPES))
+    one, other = ROWS["best-fit-gpus"], ROWS["best-fit-cores"]
+
+    assert plain.of[one].tolist() == plain.of[other].tolist()
+    assert gpus.of[one].tolist() != gpus.of[other].tolist()
+    assert len(plain.angle) == len({tuple(each) for each in plain.of.tolist()})
+
+
+def test_the_largest_number_of_gpus_still_ranks_before_cores():
+    most = with_gpus("most", {"": MOST_GPUS}, cores=1000)
+    fewer = with_gpus("fewer", {"": MOST_GPUS}, {"": MOST_GPUS - 1}, cores=1000)
+
+    assert placed(plan([most, fewer], [job(1, 8), job(2, 992), job(3, 8)], "best-fit-gpus")) == {
+        1: "fewer",
+        2: "fewer",
+        3: "most",
+    }
 
 
 def test_of_a_typed_demand_the_row_of_the_type_is_scored_and_not_that_of_all():

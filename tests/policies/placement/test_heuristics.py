@@ -30,6 +30,7 @@ def test_the_names_that_need_no_numpy_are_those_of_the_heuristics():
         ("worse-fit-cores", "d"),
         ("worse-fit-memory", "b"),
         ("mix-fit", "d"),
+        ("best-fit-gpus", "b"),
         ("memory-first-best", "c"),
         ("memory-first-worse", "d"),
     ],
@@ -41,6 +42,7 @@ def test_each_heuristic_takes_its_own_node(heuristic, taken):
 def scores_of(free, capacity, demand):
     """What each heuristic scores, by the words of the papers; free and capacity by resource."""
     cores, _, ways, gbps, _, *gpus = (capacity - free) / capacity
+    gpus_free = free[5]  # of all types, whatever is demanded
     occupied = cores + (gbps if demand.bandwidth_gbps else 0) + (2.0 * ways if demand.ways else 0)
     counts = dict(demand.gpus)
     if len(counts) > 1:
@@ -52,6 +54,7 @@ def scores_of(free, capacity, demand):
         "best-fit-memory": free[1],
         "worse-fit-cores": -free[0],
         "worse-fit-memory": -free[1],
+        "best-fit-gpus": 2.0**17 * gpus_free + free[0],
         "memory-first-best": 1000 * capacity[1] + free[1],
         "memory-first-worse": 1000 * capacity[1] - free[1],
         "best-fit-ways": free[2] * (demand.ways > 0),

@@ -115,7 +115,8 @@ def snapshots(draw) -> Snapshot:
 def parameters():
     return st.builds(
         MatchingParameters,
-        portfolio=st.lists(st.sampled_from(list(HEURISTICS)), min_size=1, max_size=5, unique=True).map(tuple),
+        portfolio=st.lists(st.sampled_from(list(HEURISTICS)), min_size=1, max_size=5, unique=True).map(tuple)
+        | st.none(),
         queue_depth=st.integers(1, 45),
         reservations=st.sampled_from([0, 1, 1, 2, 3, 45]),
         withhold=st.sampled_from(ways_to_withhold()),

@@ -34,7 +34,7 @@ from slurm_sns.model import Plan
 from slurm_sns.package_files import shared_path
 from slurm_sns.policies.base import Considered, Explanation
 from slurm_sns.policies.matching.max_jobs import max_jobs
-from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.spread_n_share.profile_reading import programs_of
 from slurm_sns.scheduler.answers import profiles as profile_answers
 from slurm_sns.scheduler.answers.redaction import Redaction
@@ -252,7 +252,7 @@ def test_explain_tells_a_waiting_job_what_each_heuristic_did_with_it() -> None:
     reply = ask(view(tasks(1, 2), tasks(2, 2), nodes=small), "explain", ALICE, job_id=2)
     assert reply["job"]["state"] == "waiting"
     assert reply["job"]["reason"]
-    assert {each["name"] for each in reply["cycle"]["considered"]} == set(PARAMETERS.portfolio)
+    assert {each["name"] for each in reply["cycle"]["considered"]} == set(PAPER_PORTFOLIO)
     assert reply["decisions"] == []
 
 

@@ -1,5 +1,7 @@
 """The page of a GPU cluster: which tasks come when, what counts as unusable, and the whole page on a small log."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -106,6 +108,16 @@ def test_a_log_without_gpus_is_an_error_of_one_line(files):
 
 
 @pytest.mark.usefixtures("small")
+def test_the_judgement_has_even_tasks_only_and_those_of_several_gpus_eight_times():
+    tasks = page.tasks_on(page.cluster(), page.SEVERAL).tasks
+    often = Counter(task.line for task in tasks)
+
+    assert page.judged_on() == (page.WITHOUT, page.SEVERAL)
+    assert not any(task.is_share or task.line % 2 for task in tasks)
+    assert {(task.gpus > 1, often[task.line]) for task in tasks} == {(False, 1), (True, 8)}
+
+
+@pytest.mark.usefixtures("small")
 def test_a_full_cluster_has_all_gpus_allocated_and_no_more():
     found = page.fill((page.ROUNDED, 1))
     for values in found.values():
@@ -123,7 +135,13 @@ def test_the_page_is_written_from_a_small_log(tmp_path):
     options = Options(tmp_path, seeds=2, workers=WorkerProcesses(1), quick=True)
     results = page.run(options, content.content.data)
     claims = write(tmp_path, content, results)
-    assert {claim.group for claim in claims} == {"as demand rises", "at the log's own arrivals", "in time"}
+    assert {claim.group for claim in claims} == {
+        "as demand rises",
+        "at the log's own arrivals",
+        "in time",
+        "with best-fit-gpus, as demand rises",
+        "with best-fit-gpus, in time",
+    }
     text = (tmp_path / "README.md").read_text()
     assert "3 nodes, 2 of them with 8 GPUs" in text
     waits = {key: value for key, value in results.quantities.items() if key.endswith(": mean_wait_s")}

@@ -4,15 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.portfolio import plainly
 
 from slurm_sns.model import Resources, gpus_of
 from slurm_sns.policies.baselines.parameters import SlurmParameters
-from slurm_sns.policies.matching.max_jobs import rules_of
-from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.matching.max_jobs import max_jobs, rules_of
+from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.rules import Rules
+from slurm_sns.sim.engine.matching import Simulation
 from slurm_sns.sim.replay.backfilling_loop import EASY, FCFS
 from slurm_sns.sim.replay.trace_replay import replay, replay_as_slurm, replay_in_order
+from slurm_sns.sim.results.result_files import result_files
 from slurm_sns.sim.traces.trace_builder import NO_SUCH_GPUS, RecordBuilder
 
 OF_NODES = ({}, {"a": 2}, {"a": 1, "b": 2}, {"": 3})
@@ -85,6 +88,24 @@ def test_all_jobs_run_and_no_node_is_over_capacity(policy, rows):
     assert len(trace) == len(rows)
     assert (run.start_s >= trace.submit_s).all()
     assert (most_held(run) <= NODES.capacity).all()
+
+
+@pytest.mark.parametrize("portfolio", [None, ("best-fit-gpus",), ("mix-fit", "best-fit-gpus", "idlest")])
+@settings(max_examples=25, deadline=None)
+@given(rows=st.lists(ROWS, min_size=1, max_size=40) | st.lists(ROWS.map(lambda row: (*row[:4], 0)), min_size=1))
+def test_replay_and_engine_start_the_same_jobs_on_the_same_nodes_with_gpus_and_without(portfolio, rows):
+    chosen, trace = MatchingParameters(portfolio), trace_of(rows)
+    rules = rules_of(chosen)
+    done = replay(NODES, trace, rules, interval_s=7)
+    plain = Simulation(
+        NODES, trace.values(), plainly(max_jobs(chosen)), queue_depth=rules.queue_depth, interval_s=7
+    ).run()
+
+    members = portfolio or ("best-fit-gpus", *PAPER_PORTFOLIO)
+    assert done.members == members
+    fast, slow = (result_files(each, NODES) for each in (done, plain.as_run(trace, members)))
+    for name in ("jobs.csv", "cycles.csv"):
+        assert list(fast[name]) == list(slow[name])
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -19,7 +19,7 @@ from slurm_sns.model import Node
 from slurm_sns.policies.combined.batch import placing
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import PAPER_PORTFOLIO, MatchingParameters
-from slurm_sns.policies.placement.heuristic_names import MIX_FIT
+from slurm_sns.policies.placement.heuristic_names import BEST_FIT_GPUS, MIX_FIT
 from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.sim.pages import figures
@@ -40,6 +40,11 @@ FOLDER, NODES, TASKS = ("traces", "gpu-2023"), "openb_node_list_all_node.csv.gz"
 ROUNDED, WITHOUT = "shares as whole GPUs", "without shares"
 VARIANTS = (ROUNDED, WITHOUT)
 LEFT_OUT = "share of a GPU"
+#: The even-numbered tasks, of which `best-fit-gpus` was chosen on none; those of several GPUs are there so often that
+#: they ask for about half of all GPUs.
+SEVERAL = "many tasks of several GPUs"
+OFTEN = 8
+CHOSEN_ON = "chosen on"
 
 #: Tasks are added until the GPUs that they demand are so many percent of the capacity, as in the authors' scripts.
 MOST_DEMAND = 130
@@ -72,6 +77,9 @@ PORTFOLIOS = {
     MIX_FIT: (MIX_FIT,),
     MAX_JOBS: PAPER_PORTFOLIO,
 }
+#: Those with the heuristic that ranks by free GPUs first.
+FOR_GPUS = "Max-Jobs for GPUs"
+SEEING = {BEST_FIT_GPUS: (BEST_FIT_GPUS,), FOR_GPUS: (BEST_FIT_GPUS, *PAPER_PORTFOLIO)}
 MEASURES = ("allocated", "unusable", "stranded")
 Run = Callable[[NodeArrays, TraceArrays], TraceRun]
 Floats = NDArray[np.float64]
@@ -90,16 +98,18 @@ def _easy(nodes: NodeArrays, jobs: TraceArrays) -> TraceRun:
 
 #: As demand rises nothing ends: no capacity is withheld, and there is nothing to backfill.
 FILLING: dict[str, Run] = {
-    name: _matching(portfolio, reservations=0) for name, portfolio in (PORTFOLIOS | {SHUFFLED: (FIRST_FIT,)}).items()
+    name: _matching(portfolio, reservations=0)
+    for name, portfolio in (PORTFOLIOS | {SHUFFLED: (FIRST_FIT,)} | SEEING).items()
 }
 IN_TIME: dict[str, Run] = {
     BY_EASY: _easy,
-    **{name: _matching(portfolio, withhold_up_to_s=WITHHOLD_S) for name, portfolio in PORTFOLIOS.items()},
+    **{name: _matching(portfolio, withhold_up_to_s=WITHHOLD_S) for name, portfolio in (PORTFOLIOS | SEEING).items()},
 }
 #: What is compared in percent, job by job.
 PAIRS = [
     *((name, BY_EASY) for name in IN_TIME if name != BY_EASY),
     *((MAX_JOBS, name) for name in PORTFOLIOS if name != MAX_JOBS),
+    *((FOR_GPUS, name) for name in (FIRST_FIT, MAX_JOBS)),
 ]
 
 
@@ -128,6 +138,10 @@ def tasks_on(nodes: tuple[Node, ...], variant: str) -> GpuTasks:
     Raises:
         BadInput: none of them asks for GPUs.
     """
+    if variant == SEVERAL:
+        found = tasks_on(nodes, variants()[-1]).only(lambda task: task.line % 2 == 0, CHOSEN_ON)
+        often = (each for task in found.tasks for each in [task] * (OFTEN if task.gpus > 1 else 1))
+        return replace(found, tasks=tuple(often))
     found = read_gpu_tasks(log_file(TASKS), nodes)
     found = found if variant == ROUNDED else found.only(lambda task: not task.is_share, LEFT_OUT)
     if not any(task.gpus for task in found.tasks):
@@ -139,6 +153,13 @@ def variants() -> tuple[str, ...]:
     """The variants of the log: one where no task asks for a part of a GPU, or all that ask for GPUs do."""
     asks = {task.is_share for task in tasks_on(cluster(), ROUNDED).tasks if task.gpus}
     return VARIANTS if len(asks) > 1 else (ROUNDED,)
+
+
+def judged_on() -> tuple[str, ...]:
+    """Those on which `best-fit-gpus` is judged: the last of `variants`, and SEVERAL where there are such tasks."""
+    last = variants()[-1]
+    has_several = any(task.gpus > 1 and task.line % 2 == 0 for task in tasks_on(cluster(), last).tasks)
+    return (last, SEVERAL) if has_several else (last,)
 
 
 def part_of(nodes: Sequence[Node], every: int) -> tuple[Node, ...]:
@@ -338,11 +359,12 @@ def run(options: Options, _data: Mapping[str, Any]) -> PageResults:
     loads = QUICK_LOADS if options.quick else LOADS
     asked = variants()  # a missing log is reported before any work
     cells = [*product(asked, loads)] if tasks_on(cluster(), ROUNDED).has_times else []
-    filled = options.results("filled", fill, product(asked, seeds))
+    fillings = (*asked, *judged_on()[1:])
+    filled = options.results("filled", fill, product(fillings, seeds))
     timed = options.results("timed", pass_time, [(*cell, most) for cell in cells])
     columns = {
         variant: {policy: np.array([filled[variant, seed][policy] for seed in seeds], np.float64) for policy in FILLING}
-        for variant in asked
+        for variant in fillings
     }
     return results_of(options, columns, {(variant, load): found for (variant, load, _), found in timed.items()})
 
@@ -367,11 +389,14 @@ def results_of(
         for one, other in permutations(found["figures"], 2):
             stranded = [found["figures"][name]["stranded"] for name in (one, other)]
             known[f"{variant} load {load}: {one} - {other}: stranded"] = stranded[0] - stranded[1]
-    _draw(options, known, tuple(columns), sorted({load for _, load in timed if load}))
+    asked, loads = variants(), sorted({load for _, load in timed if load})
+    _draw(options, known, {"allocated": tuple(columns), "waits": asked}, loads)
     return PageResults(
         known,
         fields={
-            "variants": tuple(columns),
+            "variants": asked,
+            "fillings": tuple(columns),
+            "judged_on": judged_on(),
             "filling": tuple(FILLING),
             "in_time": tuple(IN_TIME),
             "demands": DEMANDS,
@@ -388,13 +413,16 @@ def results_of(
     )
 
 
-def _draw(options: Options, known: Mapping[str, Quantity], of_variants: Sequence[str], loads: Sequence[int]) -> None:
+def _draw(
+    options: Options, known: Mapping[str, Quantity], of_figures: Mapping[str, Sequence[str]], loads: Sequence[int]
+) -> None:
+    """Draw the figures of these variants each."""
     allocated = {
         variant: {
             policy: [(demand, found_of(known[f"{variant} {demand}: {policy}: allocated"])) for demand in DEMANDS]
             for policy in FILLING
         }
-        for variant in of_variants
+        for variant in of_figures["allocated"]
     }
     figures.lines(options.out, "allocated", allocated, ("GPUs demanded (% of all)", "GPUs allocated (% of all)"))
     if not loads:
@@ -404,6 +432,6 @@ def _draw(options: Options, known: Mapping[str, Quantity], of_variants: Sequence
             policy: [(load, found_of(known[f"{variant} load {load}: {policy}: mean_wait_s"])) for load in loads]
             for policy in IN_TIME
         }
-        for variant in of_variants
+        for variant in of_figures["waits"]
     }
     figures.lines(options.out, "waits", waits, ("load of the GPUs (%)", "mean wait (s)"))
