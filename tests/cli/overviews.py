@@ -1,4 +1,4 @@
-"""Made-up overviews, of the type that the scheduler answers with: a small cluster of each kind of node, and large ones."""
+"""Made-up overviews, of the type that the scheduler answers with: a small cluster of all kinds, and large ones."""
 
 import random
 from typing import Any

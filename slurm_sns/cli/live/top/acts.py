@@ -1,4 +1,4 @@
-"""What can be done about a selected job: the request to the scheduler, or the command, of which the user is asked first."""
+"""What can be done about a selected job: a request to the scheduler or a command of Slurm, and the question before it."""
 
 import re
 import shlex
@@ -32,7 +32,7 @@ def explain_request(row: Row) -> dict[str, Any]:
 
 def release(row: Row) -> Release:
     """What gives the job to Slurm; of tasks in one line, their whole array, as the scheduler takes one task or all."""
-    number, task = numbers(row)
+    number, _ = numbers(row)
     if "[" in row["label"]:
         what, request = f"all waiting tasks of array {number}", {"command": "release", "job_id": number}
     else:
@@ -57,13 +57,10 @@ def smaller_request(label: str, change: Mapping[str, Any]) -> SmallerRequest:
     where = f"With it the job would have started on {folded(change['nodes'])} in the last cycle; the next may differ."
     words, name = _update_of(change["options"]), _job_name(label)
     if words is None:
-        return SmallerRequest(
-            [], f"Slurm cannot change this of a waiting job. Submit it again with {change['options']}"
-        )
+        advice = f"submit {label} again with {change['options']}"
+        return SmallerRequest([], f"Slurm cannot change this of a waiting job: {advice}")
     if name is None:
-        return SmallerRequest(
-            [], f"Slurm lists not all tasks of {label}. Give each one: scontrol update JobId=... {words}"
-        )
+        return SmallerRequest([], f"Slurm does not list all tasks of {label}: scontrol update JobId=EACH_TASK {words}")
     command = ["scontrol", "update", f"JobId={name}", words]
     return SmallerRequest(command, f"Run this as yourself?\n\n{shlex.join(command)}\n\n{where}")
 
@@ -88,9 +85,7 @@ def switch_question(*, disabled: bool) -> str:
     """What turning slurm_sns on or off does."""
     if disabled:
         return "Enable slurm_sns? It manages jobs that are submitted from then on."
-    return (
-        "Disable slurm_sns? All waiting jobs are given to Slurm, and new ones pass through, until it is enabled again."
-    )
+    return "Disable slurm_sns? Waiting jobs are given to Slurm, and new ones pass through, until it is enabled again."
 
 
 def change_lines(changes: Sequence[Mapping[str, Any]]) -> list[str]:

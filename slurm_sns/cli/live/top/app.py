@@ -88,7 +88,7 @@ class ClusterTop(App[None]):
         self.theme = "ansi-dark"
         self._doors, self._choice = doors, choice
         self._glyphs = ASCII if ascii_only else UNICODE
-        self._queue = QueueList(form, clock=doors.clock, id="queue")
+        self._queue = QueueList(form, clock=doors.clock)
         self._grid = NodeGrid(self._glyphs, id="grid")
         self._feed = OverviewFeed(lambda: doors.ask({"command": "overview"}), self._told, doors.clock)
         self._answer: dict[str, Any] | None = None
@@ -187,7 +187,7 @@ class ClusterTop(App[None]):
             place = overview_words.listed_position(self._grid.cursor, self._grid.count, self._grid.count)
         else:
             typed = printable(self._typed.value) or "filter"
-            keys = f"Enter:explain n:nodes /:{typed} a:arrays r:release t:less ?:help q:quit"
+            keys = f"Enter:explain n:nodes /:{typed} r:release t:less ?:help q:quit"
             place = overview_words.listed_position(self._queue.cursor, self._queue.count, len(self._jobs.rows))
         self._keys.update(f"{place}  {keys}", layout=False)
 

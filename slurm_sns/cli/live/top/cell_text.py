@@ -1,4 +1,4 @@
-"""Text of users in cells of a terminal: harmless, cut or filled to a width, also where characters are two cells wide."""
+"""Text of users in cells of a terminal: harmless, cut or filled to a width; some characters are two cells wide."""
 
 from rich.cells import cell_len, set_cell_size
 

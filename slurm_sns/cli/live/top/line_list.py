@@ -41,8 +41,8 @@ class LineList(ScrollView, can_focus=True):
     class Chosen(Message):
         """Enter, or a click on the line of the cursor."""
 
-    def __init__(self, lines: Sequence[str] = (), **options: str) -> None:
-        super().__init__(**options)
+    def __init__(self, lines: Sequence[str] = (), *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
         self._lines = lines
         self.cursor = 0
         self._made: tuple[object, list[Strip]] = (None, [])
@@ -146,8 +146,8 @@ class QueueList(LineList):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "app.switch_view", "nodes", show=False)]
 
-    def __init__(self, form: LineForm, *, clock: Callable[[], float] = time.time, **options: str) -> None:
-        super().__init__(**options)
+    def __init__(self, form: LineForm, *, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(id="queue")
         self._form, self._clock = form, clock
         self._rows: Sequence[Row] = ()
 

@@ -1,9 +1,9 @@
 """A node as rows of characters: a box with cores across and memory up, in which each job is a rectangle. Pure.
 
-Jobs are laid as in the pictures of the documentation, the largest first from the lower left: each begins at the core and
-at the memory where the one before it ends. What lies beside them in the used part of the box is taken in one dimension by
-one job and in the other by another. Free capacity that serves no waiting job is hatched. Each thing has a character of
-its own, so that the box can be read without colours.
+Jobs are laid as in the pictures of the documentation, the largest first from the lower left: each begins at the core
+and at the memory where the one before it ends. What lies beside them in the used part of the box is taken by one job in
+cores and by another in memory. Free capacity that serves no waiting job is hatched. Each thing has a character of its
+own, so that the box can be read without colours.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ class Run(NamedTuple):
 class Glyphs(NamedTuple):
     """The characters of a box: its corners and sides, and what fills it."""
 
-    corners: str
+    corners: tuple[str, str]
     across: str
     up: str
     stranded: str
@@ -46,8 +46,8 @@ class Glyphs(NamedTuple):
     left: str
 
 
-UNICODE = Glyphs("┌┐└┘", "─", "│", "╱", "░", "·", "x", "■", "·")
-ASCII = Glyphs("++++", "-", "|", "/", ".", ":", "x", "#", "-")
+UNICODE = Glyphs(("┌┐", "└┘"), "─", "│", "\u2571", "░", "·", "x", "■", "·")  # U+2571 is a hatch
+ASCII = Glyphs(("++", "++"), "-", "|", "/", ".", ":", "x", "#", "-")
 #: The letters of jobs that slurm_sns manages, and of Slurm's own; the jobs behind the 26th have the mark.
 MANAGED, OWN, MORE = ascii_lowercase, ascii_uppercase, "*"
 #: The boxes of the largest node, columns and rows without borders, the largest first.
@@ -118,8 +118,7 @@ def letters(node: Node) -> list[str]:
 def tile(node: Node, scale: BoxScale, glyphs: Glyphs) -> list[list[Run]]:
     """The node's tile, each line as wide as the tile."""
     columns, rows = scale.of(node)
-    sides = (glyphs.corners[:2], glyphs.corners[2:])
-    top, bottom = (Run(f"{left}{glyphs.across * columns}{right}", BORDER) for left, right in sides)
+    top, bottom = (Run(f"{ends[0]}{glyphs.across * columns}{ends[1]}", BORDER) for ends in glyphs.corners)
     inner = [[Run(glyphs.up, BORDER), *line, Run(glyphs.up, BORDER)] for line in _box(node, columns, rows, glyphs)]
     lines = [[Run(f" {title(node)}", NOTE if is_marked(node) else TITLE)], [top], *inner, [bottom]]
     lines += [[strip] for strip in _strips(node, scale.width, glyphs)]
@@ -188,7 +187,7 @@ def _box(node: Node, columns: int, rows: int, glyphs: Glyphs) -> list[list[Run]]
 def _paint(
     box: list[list[Run]], across: tuple[float, float], up: tuple[float, float], run: Run, label: str = ""
 ) -> None:
-    """Fill a rectangle, at least one cell of it; rows count from the bottom. The label stands in its top row if it fits."""
+    """Fill a rectangle of at least one cell, rows counted from the bottom; a label that fits stands in its top row."""
     columns, rows = _range(*across, len(box[0])), _range(*up, len(box))
     for row in rows:
         for column in columns:

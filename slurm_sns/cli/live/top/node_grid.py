@@ -55,8 +55,8 @@ class NodeGrid(ScrollView, can_focus=True):
     class Chosen(Message):
         """Enter, or a click on the node of the cursor."""
 
-    def __init__(self, glyphs: Glyphs, **options: str) -> None:
-        super().__init__(**options)
+    def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
         self._glyphs = glyphs
         self._shown: Sequence[Node] = ()
         self._scale: BoxScale | None = None

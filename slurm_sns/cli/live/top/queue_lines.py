@@ -1,4 +1,4 @@
-"""The queue as lines of text: which jobs, in which order, found by which words; a line is made only when it is shown."""
+"""The queue as lines: which jobs, in which order, found by which words. A line is made only when it is shown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
