@@ -1,4 +1,4 @@
-"""What can be done about a selected job: a request to the scheduler or a command of Slurm, and the question before it."""
+"""What can be done about a job: a request to the scheduler or a command of Slurm, and the question before it."""
 
 import re
 import shlex

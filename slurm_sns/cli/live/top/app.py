@@ -103,6 +103,7 @@ class ClusterTop(App[None]):
         self._of_nodes = Vertical(
             Static(overview_words.legend(self._glyphs), id="legend", markup=False), self._grid, id="nodes"
         )
+        self._width = 0
         #: What was said last about an act; it stays until the cursor moves.
         self._message = ""
 
@@ -120,6 +121,7 @@ class ClusterTop(App[None]):
         self.set_class(self._glyphs is ASCII, "ascii")
         self._facts.update("asking the scheduler ...")
         self._typed.display = self._trouble.display = False
+        self._width = self.size.width
         self._arrange()
         self._feed.start()
         self.set_interval(1.0, self._tick)
@@ -192,15 +194,16 @@ class ClusterTop(App[None]):
         self._keys.update(f"{place}  {keys}", layout=False)
 
     def _arrange(self) -> None:
-        both = self.size.width >= BOTH_FROM
+        both = self._width >= BOTH_FROM
         self._queue.display = both or not self._shows_nodes
         self._of_nodes.display = both or self._shows_nodes
         self.set_class(both, "both")
         (self._grid if self._shows_nodes else self._queue).focus()
         self._say_selected()
 
-    def on_resize(self, _event: Resize) -> None:
+    def on_resize(self, event: Resize) -> None:
         """A wide terminal shows both views."""
+        self._width = event.size.width
         self._arrange()
 
     def say(self, text: str) -> None:

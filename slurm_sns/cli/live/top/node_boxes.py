@@ -134,7 +134,7 @@ def compact_line(node: Node, width: int, glyphs: Glyphs) -> list[Run]:
     ways = f" {used['ways']}/{capacity['ways']}w" if capacity["ways"] else ""
     gpus = "".join(f" {_used_gpus(node, kind)}/{count}{kind or 'gpu'}" for kind, count in capacity["gpus"].items())
     [bar] = _box(node, COMPACT_CELLS, 1, glyphs)
-    told = f" {fitted(amounts + ways + gpus, 26)} {note(node)}"
+    told = f" {amounts + ways + gpus:22} {note(node)}"
     return _filled([Run(f" {name} [", TITLE), *bar, Run("]", TITLE), Run(told, TITLE)], width)
 
 

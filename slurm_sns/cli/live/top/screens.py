@@ -69,8 +69,9 @@ class Choice(ModalScreen[int | None]):
             yield choices
             yield Static("Enter: choose   Esc: none of them", classes="hint")
 
-    def on_line_list_chosen(self) -> None:
+    def on_line_list_chosen(self, chosen: LineList.Chosen) -> None:
         """A line was chosen."""
+        chosen.stop()  # it is not the queue's
         self.dismiss(self.query_one(LineList).cursor)
 
     def action_leave(self) -> None:
@@ -134,8 +135,9 @@ class NodeJobs(ModalScreen[int | None]):
             yield LineList(self._jobs or ["no jobs"])
             yield Static("Enter: explain the job   Esc: back", classes="hint")
 
-    def on_line_list_chosen(self) -> None:
+    def on_line_list_chosen(self, chosen: LineList.Chosen) -> None:
         """A job was chosen."""
+        chosen.stop()  # it is not the queue's
         self.dismiss(self.query_one(LineList).cursor if self._jobs else None)
 
     def action_leave(self) -> None:
