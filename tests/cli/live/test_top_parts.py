@@ -124,7 +124,7 @@ class TestFeed:
     def test_an_error_is_told_in_one_line_and_it_goes_on(self, problem: Exception) -> None:
         assert self.once(problem) == (RETRY_S, [(None, " ".join(str(problem).split()))])
 
-    @pytest.mark.parametrize("answer", [{}, None, [], {"next_s": "x"}])
+    @pytest.mark.parametrize("answer", ["", None, [], {"next_s": "x"}])
     def test_an_answer_that_is_none_is_told(self, answer: object) -> None:
         wait_s, [(got, why)] = self.once(answer)
         assert (wait_s, got) == (RETRY_S, None)

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
@@ -53,7 +54,7 @@ class ClusterTop(App[None]):
 
     TITLE = "sns top"
     ENABLE_COMMAND_PALETTE = False
-    CSS_PATH = "top.tcss"
+    CSS_PATH = Path(__file__).with_name("top.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "quit"),
         Binding("ctrl+c", "quit", "quit", show=False, priority=True),
@@ -106,6 +107,11 @@ class ClusterTop(App[None]):
         self._width = 0
         #: What was said last about an act; it stays until the cursor moves.
         self._message = ""
+
+    @property
+    def has_overview(self) -> bool:
+        """Whether an answer has come."""
+        return self._answer is not None
 
     def compose(self) -> ComposeResult:
         """One status line, the views, what is selected, the filter, the keys."""

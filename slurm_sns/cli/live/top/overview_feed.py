@@ -41,12 +41,12 @@ class OverviewFeed:
         """Ask once and tell what came of it; the seconds until the next time."""
         try:
             answer = self._ask()
-            next_s = float(answer["next_s"])
+            next_s = float(answer.get("next_s", 0))
             self._told(answer, "")
         except SnsError as problem:
             self._told(None, one_line(problem))
             return RETRY_S
-        except (ValueError, KeyError, TypeError) as problem:  # cut off, or of another version
+        except (ValueError, KeyError, TypeError, AttributeError) as problem:  # cut off, or of another version
             self._told(None, f"the scheduler's answer cannot be read: {type(problem).__name__} {one_line(problem)}")
             return RETRY_S
         return min(MOST_S, max(LEAST_S, next_s - self._clock()))

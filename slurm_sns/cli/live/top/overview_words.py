@@ -30,7 +30,7 @@ def troubles(answer: Answer | None, problem: str, since_s: float, now_s: float) 
     if answer is None:
         return found
     # No newer overview comes before next_s, so that its age alone is no sign that the scheduler is silent.
-    at_s = max(answer["at_s"], answer["next_s"]) if not problem else now_s
+    at_s = max(answer["at_s"], answer.get("next_s", 0)) if not problem else now_s
     return [*found, *scheduler_warnings({**answer, "at_s": at_s}, now_s)]
 
 
