@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.cli.installations import CONTROLLER, EXPORTER, PARTS, SIMULATE
+from slurm_sns.cli.installations import CONTROLLER, EXPORTER, PARTS, SIMULATE, TOP
 from slurm_sns.cli.manual import files
 from slurm_sns.config import load
 from slurm_sns.render.texts import texts
@@ -299,6 +299,7 @@ class TestNode:
         [
             ("scheduler", "", CONTROLLER),
             ("exporter", "--once", EXPORTER),
+            ("top", "", TOP),
             ("simulate", "t.swf --nodes n.csv --policy max-jobs", SIMULATE),
             ("reproduce", "spread-n-share-example --out o", SIMULATE),
             ("workload", "lublin", SIMULATE),

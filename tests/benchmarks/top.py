@@ -3,9 +3,9 @@
     python tests/benchmarks/top.py [--jobs 10000] [--nodes 1000] [--presses 200] [--width 160] [--height 50]
 
 Prints JSON. `answer_to_screen_s` is from the scheduler's line of JSON, which is read, to the drawn screen; `key_ms` is
-from a key to the last drawing that it causes, encoded for a terminal, of keys that move, page, type into the filter, and
-switch to the nodes; median and p99, wall-clock. While keys are pressed an answer comes every second. The baseline is
-100 jobs and 10 nodes. Peak memory is that of the process, by a process for each size.
+from a key to the last drawing that it causes, encoded for a terminal, of keys that move, page, type into the filter,
+and switch to the nodes; median and p99, wall-clock. While keys are pressed an answer comes every second. The baseline
+is 100 jobs and 10 nodes. Peak memory is that of the process, by a process for each size.
 """
 
 import argparse
@@ -25,11 +25,11 @@ from textual.screen import Screen
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 
-from overviews import large  # noqa: E402 - the path is known only here
-from shown import NOW  # noqa: E402 - the path is known only here
+from overviews import large
+from shown import NOW
 
-from slurm_sns.cli.live.top.app import ClusterTop, Doors  # noqa: E402 - the path is known only here
-from slurm_sns.cli.live.top.queue_lines import ColumnLines, JobChoice  # noqa: E402 - the path is known only here
+from slurm_sns.cli.live.top.app import ClusterTop, Doors
+from slurm_sns.cli.live.top.queue_lines import ColumnLines, JobChoice
 
 #: A screen on which nothing was drawn for so long is complete.
 SETTLED_S = 0.06
@@ -114,7 +114,7 @@ def main() -> None:
     given = options.parse_args()
     if given.alone:
         found = asyncio.run(measured(given.jobs, given.nodes, given.presses, (given.width, given.height)))
-        print(json.dumps(found))
+        json.dump(found, sys.stdout)
         return
 
     def run(jobs: int, nodes: int) -> dict:
@@ -130,7 +130,7 @@ def main() -> None:
         "key_p99": round(large_one["key_ms"]["p99"] / small["key_ms"]["p99"], 2),
         "peak": round(large_one["peak_mb"] / small["peak_mb"], 2),
     }
-    print(json.dumps({"large": large_one, "small": small, "ratio": ratio}, indent=2))
+    json.dump({"large": large_one, "small": small, "ratio": ratio}, sys.stdout, indent=2)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from overviews import large, overview, small, waiting
 from shown import EVIL, FORBIDDEN, NOW
+from textual.events import Key
 from textual.pilot import Pilot
 
 from slurm_sns.cli.live.squeue_options import JobFilter
@@ -181,6 +182,16 @@ def test_a_wide_terminal_shows_queue_and_nodes_and_a_narrow_one_what_n_or_tab_ch
     follow(story, size=WIDE)
 
 
+def test_keys_that_come_at_once_go_to_the_view_that_the_first_one_opens() -> None:
+    async def story(seen: Seen) -> None:
+        app = seen._pilot.app
+        for key in ("n", "n", "enter"):
+            app.post_message(Key(key, None))
+        await seen.wait_for("job 4720: waiting")
+
+    follow(story)
+
+
 def test_the_cursor_moves_by_keys_and_stays_on_its_job_when_the_queue_changes() -> None:
     outside = Outside()
     shown = {**small(), "next_s": NOW + 0.6}
@@ -312,7 +323,7 @@ def test_a_job_of_somebody_else_is_not_explained() -> None:
 def test_nodes_can_be_one_line_each() -> None:
     async def story(seen: Seen) -> None:
         await seen.press("n", "c")
-        assert ">c1           [a4711aaaaaaaaabbb··╱] 26/28c 128/128G 16/20w" in seen.text
+        assert ">c1           [a4711aaaaaaaaabbb··\u2571] 26/28c 128/128G 16/20w" in seen.text
         await seen.press("c")
         assert "┌──" in seen.text
 
@@ -575,7 +586,7 @@ def test_no_color_leaves_marks_by_which_all_can_be_told_apart(monkeypatch: pytes
         assert any(type(each).__name__ == "NoColor" for each in app.get_line_filters())
         assert seen.cursor.startswith(">")
         assert "!1" in seen.text
-        assert "╱" in seen.text
+        assert "\u2571" in seen.text
         for widget in app.screen.walk_children():
             for strip in widget.render_lines(widget.size.region):
                 for segment in strip.apply_filter(app._filters[-1], app.screen.styles.background):

@@ -204,7 +204,8 @@ class ClusterTop(App[None]):
         self._queue.display = both or not self._shows_nodes
         self._of_nodes.display = both or self._shows_nodes
         self.set_class(both, "both")
-        (self._grid if self._shows_nodes else self._queue).focus()
+        # At once, so that the next key is the view's: Widget.focus() would do it later.
+        self._typed.screen.set_focus(self._grid if self._shows_nodes else self._queue)
         self._say_selected()
 
     def on_resize(self, event: Resize) -> None:
@@ -267,7 +268,7 @@ class ClusterTop(App[None]):
         self._shows_nodes = False
         self._arrange()
         self._typed.display = True
-        self._typed.focus()
+        self.screen.set_focus(self._typed)
 
     def action_clear(self) -> None:
         """Show all jobs again."""
