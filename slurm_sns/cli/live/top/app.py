@@ -1,5 +1,7 @@
 """The terminal application `sns top`: views, keys, and the acts, each asked about before anything is sent."""
 
+import asyncio
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -124,6 +126,8 @@ class ClusterTop(App[None]):
 
     def on_mount(self) -> None:
         """Begin to ask."""
+        # Otherwise it would leave the terminal as the screen needs it.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
         self.set_class(self._glyphs is ASCII, "ascii")
         self._facts.update("asking the scheduler ...")
         self._typed.display = self._trouble.display = False
