@@ -8,6 +8,8 @@ import os
 import re
 import sys
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "cli"))
@@ -35,13 +37,31 @@ async def screen() -> str:
 
 
 def picture() -> str:
-    """The screen in UTC, without the fonts that Textual would have a reader fetch."""
-    os.environ["TZ"] = "UTC"
-    time.tzset()
-    drawn = asyncio.run(screen())
+    """The screen in UTC and with colours, without the fonts that Textual would have a reader fetch."""
+    with here(TZ="UTC", NO_COLOR=None):
+        drawn = asyncio.run(screen())
     for part in (r"@font-face \{.*?\}\s*", r"<!--.*?-->\s*"):
         drawn = re.sub(part, "", drawn, flags=re.DOTALL)
     return "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
+
+
+@contextmanager
+def here(**variables: str | None) -> Iterator[None]:
+    """With these environment variables, and the time zone that they say."""
+    before = {name: os.environ.get(name) for name in variables}
+    _set(variables)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+    time.tzset()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
 """`sns top` as its user sees it, by Textual's pilot: views, keys, and acts that nothing does without a yes."""
 
 import asyncio
+import re
+import runpy
 import threading
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -607,3 +610,17 @@ def test_ten_thousand_jobs_and_a_thousand_nodes_are_shown_and_filtered() -> None
         assert all("user7" in line for line in seen.lines()[2:10])
 
     follow(story, Outside(large(10_000, 1000)))
+
+
+@pytest.mark.long
+def test_the_picture_of_the_documentation_has_the_texts_of_today() -> None:
+    program = Path(__file__).parents[3] / "docs" / "img" / "top.py"
+    drawn = program.with_suffix(".svg").read_text(encoding="utf-8")
+    made = runpy.run_path(str(program))["picture"]()
+
+    def texts(of: str) -> str:  # the drawing around them is Textual's, and another one with another release of it
+        return "".join(re.findall(r"<text[^>]*>([^<]*)</text>", of))
+
+    assert "kept&#160;for&#160;4720" in texts(drawn)
+    assert texts(drawn) == texts(made), "run `python docs/img/top.py`"
+    assert drawn.count("http") == drawn.count('xmlns="http://www.w3.org/2000/svg"') == 1

@@ -17,7 +17,7 @@ _LABEL = re.compile(r"([0-9]+(?:_(?:[0-9]+|\[[0-9,:/-]+\]))?)(?:%[0-9]+)?")
 _LIMIT = re.compile(r"%[0-9]+\]")
 
 
-class Release(NamedTuple):
+class ReleaseOrder(NamedTuple):
     """A job, or all waiting tasks of its array, given to Slurm: the request, and the question before it."""
 
     request: dict[str, Any]
@@ -30,7 +30,7 @@ def explain_request(row: Row) -> dict[str, Any]:
     return {"command": "explain", "job_id": number, **({"task": task} if task >= 0 else {})}
 
 
-def release(row: Row) -> Release:
+def release(row: Row) -> ReleaseOrder:
     """What gives the job to Slurm; of tasks in one line, their whole array, as the scheduler takes one task or all."""
     number, _ = numbers(row)
     if "[" in row["label"]:
@@ -42,7 +42,7 @@ def release(row: Row) -> Release:
         f"Give {what} to Slurm? It leaves the queue of slurm_sns, and Slurm starts it in its own order; a job that is"
         " held stays held. This cannot be taken back."
     )
-    return Release(request, question)
+    return ReleaseOrder(request, question)
 
 
 class SmallerRequest(NamedTuple):

@@ -23,7 +23,7 @@ from slurm_sns.cli.live.top.node_boxes import ASCII, UNICODE
 from slurm_sns.cli.live.top.node_grid import NodeGrid
 from slurm_sns.cli.live.top.overview_feed import OverviewFeed, one_line
 from slurm_sns.cli.live.top.queue_lines import JobChoice, LineForm, ListedJobs
-from slurm_sns.cli.live.top.screens import Choice, Explanation, Help, NodeJobs, Question
+from slurm_sns.cli.live.top.screens import ChangeChoice, ExplanationScreen, Help, NodeJobs, Question
 from slurm_sns.errors import SnsError
 from slurm_sns.log import printable
 
@@ -219,7 +219,7 @@ class ClusterTop(App[None]):
 
     def say(self, text: str) -> None:
         """Show a sentence above the keys, on the screen that is open."""
-        if isinstance(self.screen, Explanation):
+        if isinstance(self.screen, ExplanationScreen):
             self.screen.say(text)
         self._message = printable(text)
         self._said.update(self._message, layout=False)
@@ -315,7 +315,7 @@ class ClusterTop(App[None]):
     # Explain, and act
 
     def _explain(self, row: Any) -> None:
-        screen = Explanation(row)
+        screen = ExplanationScreen(row)
         self.push_screen(screen)
 
         def work() -> tuple[dict[str, Any], Sequence[Any]]:
@@ -327,7 +327,7 @@ class ClusterTop(App[None]):
     @property
     def _selected(self) -> Any:
         """The job that an act is about: the explained one, or that of the cursor."""
-        if isinstance(self.screen, Explanation):
+        if isinstance(self.screen, ExplanationScreen):
             return self.screen.row
         return None if self._shows_nodes else self._queue.row
 
@@ -358,7 +358,7 @@ class ClusterTop(App[None]):
         row = self._selected
         if row is None:
             return
-        if isinstance(self.screen, Explanation) and self.screen.answer is not None:
+        if isinstance(self.screen, ExplanationScreen) and self.screen.answer is not None:
             self._choose_change(row, self.screen.answer)
             return
         self.say("asking what would start it now ...")
@@ -378,7 +378,7 @@ class ClusterTop(App[None]):
             if at is not None:
                 self._change(row, changes[at])
 
-        self.push_screen(Choice(f"Try {row['label']} with:", acts.change_lines(changes)), chosen)
+        self.push_screen(ChangeChoice(f"Try {row['label']} with:", acts.change_lines(changes)), chosen)
 
     def _change(self, row: Any, change: dict[str, Any]) -> None:
         smaller = acts.smaller_request(row["label"], change)

@@ -24,7 +24,7 @@ TITLE, BORDER, FREE, STRANDED, BESIDE, OTHERS, CLOSED, STRIP, NOTE, JOB = (
 )
 
 
-class Run(NamedTuple):
+class GlyphRun(NamedTuple):
     """Some characters of one kind; `hue` tells jobs apart."""
 
     text: str
@@ -115,18 +115,20 @@ def letters(node: Node) -> list[str]:
     return ["" if not job["label"] else next(of_managed if job["managed"] else of_own, MORE) for job in node["jobs"]]
 
 
-def tile(node: Node, scale: BoxScale, glyphs: Glyphs) -> list[list[Run]]:
+def tile(node: Node, scale: BoxScale, glyphs: Glyphs) -> list[list[GlyphRun]]:
     """The node's tile, each line as wide as the tile."""
     columns, rows = scale.of(node)
-    top, bottom = (Run(f"{ends[0]}{glyphs.across * columns}{ends[1]}", BORDER) for ends in glyphs.corners)
-    inner = [[Run(glyphs.up, BORDER), *line, Run(glyphs.up, BORDER)] for line in _box(node, columns, rows, glyphs)]
-    lines = [[Run(f" {title(node)}", NOTE if is_marked(node) else TITLE)], [top], *inner, [bottom]]
+    top, bottom = (GlyphRun(f"{ends[0]}{glyphs.across * columns}{ends[1]}", BORDER) for ends in glyphs.corners)
+    inner = [
+        [GlyphRun(glyphs.up, BORDER), *line, GlyphRun(glyphs.up, BORDER)] for line in _box(node, columns, rows, glyphs)
+    ]
+    lines = [[GlyphRun(f" {title(node)}", NOTE if is_marked(node) else TITLE)], [top], *inner, [bottom]]
     lines += [[strip] for strip in _strips(node, scale.width, glyphs)]
     lines += [[]] * (scale.height - len(lines))
     return [_filled(line, scale.width) for line in lines]
 
 
-def compact_line(node: Node, width: int, glyphs: Glyphs) -> list[Run]:
+def compact_line(node: Node, width: int, glyphs: Glyphs) -> list[GlyphRun]:
     """The node on one line: its cores, what is used of each resource, and what there is to say of it."""
     name, free, capacity = fitted(node["name"], 12), node["free"], node["capacity"]
     used = {key: capacity[key] - free[key] for key in ("cores", "memory_mb", "ways")}
@@ -135,7 +137,7 @@ def compact_line(node: Node, width: int, glyphs: Glyphs) -> list[Run]:
     gpus = "".join(f" {_used_gpus(node, kind)}/{count}{kind or 'gpu'}" for kind, count in capacity["gpus"].items())
     [bar] = _box(node, COMPACT_CELLS, 1, glyphs)
     told = f" {amounts + ways + gpus:22} {note(node)}"
-    return _filled([Run(f" {name} [", TITLE), *bar, Run("]", TITLE), Run(told, TITLE)], width)
+    return _filled([GlyphRun(f" {name} [", TITLE), *bar, GlyphRun("]", TITLE), GlyphRun(told, TITLE)], width)
 
 
 def is_marked(node: Node) -> bool:
@@ -161,16 +163,16 @@ def title(node: Node) -> str:
     return f"{node['name']} {note(node) or '{}/{}c'.format(capacity['cores'] - free['cores'], capacity['cores'])}"
 
 
-def _box(node: Node, columns: int, rows: int, glyphs: Glyphs) -> list[list[Run]]:
+def _box(node: Node, columns: int, rows: int, glyphs: Glyphs) -> list[list[GlyphRun]]:
     """The inside of the box, from the top."""
     capacity, free, stranded = node["capacity"], node["free"], node["stranded"]
     across, up = columns / max(1, capacity["cores"]), rows / max(1, capacity["memory_mb"])
-    empty = Run(glyphs.closed, CLOSED) if node["unavailable"] else Run(" ", FREE)
+    empty = GlyphRun(glyphs.closed, CLOSED) if node["unavailable"] else GlyphRun(" ", FREE)
     box = [[empty] * columns for _ in range(rows)]
     used = ((capacity["cores"] - free["cores"]) * across, (capacity["memory_mb"] - free["memory_mb"]) * up)
     if min(used) > 0:
-        _paint(box, (0, used[0]), (0, used[1]), Run(glyphs.beside, BESIDE))
-    hatch = Run(glyphs.stranded, STRANDED)
+        _paint(box, (0, used[0]), (0, used[1]), GlyphRun(glyphs.beside, BESIDE))
+    hatch = GlyphRun(glyphs.stranded, STRANDED)
     if stranded["cores"]:
         _paint(box, (columns - stranded["cores"] * across, columns), (0, rows), hatch)
     if stranded["memory_mb"]:
@@ -178,14 +180,14 @@ def _box(node: Node, columns: int, rows: int, glyphs: Glyphs) -> list[list[Run]]
     core = memory = 0.0
     for job, letter in zip(node["jobs"], letters(node), strict=True):
         next_core, next_memory = core + job["holds"]["cores"] * across, memory + job["holds"]["memory_mb"] * up
-        run = Run(letter, JOB, _hue(job["label"])) if letter else Run(glyphs.others, OTHERS)
+        run = GlyphRun(letter, JOB, _hue(job["label"])) if letter else GlyphRun(glyphs.others, OTHERS)
         _paint(box, (core, next_core), (memory, next_memory), run, job["label"])
         core, memory = next_core, next_memory
     return [_runs(line) for line in reversed(box)]
 
 
 def _paint(
-    box: list[list[Run]], across: tuple[float, float], up: tuple[float, float], run: Run, label: str = ""
+    box: list[list[GlyphRun]], across: tuple[float, float], up: tuple[float, float], run: GlyphRun, label: str = ""
 ) -> None:
     """Fill a rectangle of at least one cell, rows counted from the bottom; a label that fits stands in its top row."""
     columns, rows = _range(*across, len(box[0])), _range(*up, len(box))
@@ -208,15 +210,15 @@ def _range(begin: float, end: float, most: int) -> range:
     return range(first, max(first + 1, min(most, round(end))))
 
 
-def _runs(line: Iterable[Run]) -> list[Run]:
+def _runs(line: Iterable[GlyphRun]) -> list[GlyphRun]:
     """Neighbours of one kind as one run."""
     return [
-        Run("".join(run.text for run in alike), kind, hue)
+        GlyphRun("".join(run.text for run in alike), kind, hue)
         for (kind, hue), alike in groupby(line, key=lambda run: (run.kind, run.hue))
     ]
 
 
-def _strips(node: Node, width: int, glyphs: Glyphs) -> list[Run]:
+def _strips(node: Node, width: int, glyphs: Glyphs) -> list[GlyphRun]:
     """What is used of the cache ways and of each type of GPU, a cell for each where they fit."""
     capacity, free, made = node["capacity"], node["free"], []
     if capacity["ways"]:
@@ -230,20 +232,20 @@ def _used_gpus(node: Node, kind: str) -> int:
     return int(node["capacity"]["gpus"][kind] - node["free"]["gpus"].get(kind, 0))
 
 
-def _strip(name: str, used: int, total: int, form: tuple[int, Glyphs]) -> Run:
+def _strip(name: str, used: int, total: int, form: tuple[int, Glyphs]) -> GlyphRun:
     width, glyphs = form
     head, tail = f"{name[:6]} ", f" {used}/{total}"
     places = min(total, max(1, width - len(head) - len(tail)))
     taken = ceil(places * used / total)
-    return Run(f"{head}{glyphs.taken * taken}{glyphs.left * (places - taken)}{tail}", STRIP)
+    return GlyphRun(f"{head}{glyphs.taken * taken}{glyphs.left * (places - taken)}{tail}", STRIP)
 
 
-def _filled(line: Sequence[Run], width: int) -> list[Run]:
+def _filled(line: Sequence[GlyphRun], width: int) -> list[GlyphRun]:
     """The line in exactly so many cells: harmless, cut, or with blanks to its right."""
-    made: list[Run] = []
+    made: list[GlyphRun] = []
     left = width
     for run in line:
         size = min(left, cells(run.text))
         made.append(run._replace(text=fitted(run.text, size)))
         left -= size
-    return [*made, Run(" " * left, FREE)] if left else made
+    return [*made, GlyphRun(" " * left, FREE)] if left else made

@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from slurm_sns.cli.live.top import node_boxes
-from slurm_sns.cli.live.top.node_boxes import SPACE, BoxScale, Glyphs, Run
+from slurm_sns.cli.live.top.node_boxes import SPACE, BoxScale, GlyphRun, Glyphs
 
 Node = Mapping[str, Any]
 
@@ -60,7 +60,7 @@ class NodeGrid(ScrollView, can_focus=True):
         self._glyphs = glyphs
         self._shown: Sequence[Node] = ()
         self._scale: BoxScale | None = None
-        self._tiles: dict[int, list[list[Run]]] = {}
+        self._tiles: dict[int, list[list[GlyphRun]]] = {}
         self.is_compact = False
         self.cursor = 0
 
@@ -161,12 +161,12 @@ class NodeGrid(ScrollView, can_focus=True):
             segments.append(Segment(" " * SPACE, self.rich_style))
         return Strip(segments).adjust_cell_length(width, self.rich_style)
 
-    def _style(self, run: Run) -> Style:
+    def _style(self, run: GlyphRun) -> Style:
         if run.kind == CURSOR:
             return self.rich_style + Style(reverse=self.has_focus, bold=True)
         return self.rich_style + (HUES[run.hue] if run.kind == node_boxes.JOB else STYLES[run.kind])
 
-    def _tile(self, at: int) -> list[list[Run]]:
+    def _tile(self, at: int) -> list[list[GlyphRun]]:
         if at not in self._tiles:
             node = self._shown[at]
             if self._scale is None:
@@ -181,6 +181,6 @@ class NodeGrid(ScrollView, can_focus=True):
 CURSOR = "cursor"
 
 
-def _with_cursor(lines: list[list[Run]]) -> list[list[Run]]:
+def _with_cursor(lines: list[list[GlyphRun]]) -> list[list[GlyphRun]]:
     head, *rest = lines[0]
-    return [[Run(f">{head.text[1:]}", CURSOR), *rest], *lines[1:]]
+    return [[GlyphRun(f">{head.text[1:]}", CURSOR), *rest], *lines[1:]]

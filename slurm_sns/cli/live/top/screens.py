@@ -51,7 +51,7 @@ class Question(ModalScreen[bool]):
         self.dismiss(yes)
 
 
-class Choice(ModalScreen[int | None]):
+class ChangeChoice(ModalScreen[int | None]):
     """One of several lines, or none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", "none of them")]
@@ -79,7 +79,7 @@ class Choice(ModalScreen[int | None]):
         self.dismiss(None)
 
 
-class Explanation(Screen[None]):
+class ExplanationScreen(Screen[None]):
     """Why a job waits or where it was placed, as `sns explain` says it; acts on the job start from here, too."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
