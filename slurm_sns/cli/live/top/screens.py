@@ -37,7 +37,7 @@ class Question(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         """The question above two buttons."""
         with Vertical(classes="dialog"):
-            yield Static(Text(self._question))
+            yield Static(Text("\n".join(map(printable, self._question.splitlines()))))
             with Horizontal(classes="buttons"):
                 yield Button("n: no", id="no", compact=True)
                 yield Button("y: yes", id="yes", compact=True)
