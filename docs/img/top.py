@@ -17,7 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "cli"))
 from overviews import small
 from shown import NOW
 
-from slurm_sns.cli.live.top.app import ClusterTop, Doors
+from slurm_sns.cli.live.top.app import ClusterTop
+from slurm_sns.cli.live.top.job_acts import Doors
 from slurm_sns.cli.live.top.queue_lines import ColumnLines, JobChoice
 
 PICTURE = Path(__file__).with_name("top.svg")

@@ -28,7 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 from overviews import large
 from shown import NOW
 
-from slurm_sns.cli.live.top.app import ClusterTop, Doors
+from slurm_sns.cli.live.top.app import ClusterTop
+from slurm_sns.cli.live.top.job_acts import Doors
 from slurm_sns.cli.live.top.queue_lines import ColumnLines, JobChoice
 
 #: A screen on which nothing was drawn for so long is complete.

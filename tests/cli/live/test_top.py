@@ -15,7 +15,8 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from slurm_sns.cli.live.squeue_options import JobFilter
-from slurm_sns.cli.live.top.app import ClusterTop, Doors
+from slurm_sns.cli.live.top.app import ClusterTop
+from slurm_sns.cli.live.top.job_acts import Doors
 from slurm_sns.cli.live.top.queue_lines import ColumnLines, JobChoice
 from slurm_sns.errors import BadInput, Refused, SnsError, Unreachable
 
@@ -377,6 +378,14 @@ def test_an_explanation_that_fails_is_one_sentence(problem: Exception) -> None:
         await seen.wait_for("! too many jobs are being explained")
 
     follow(story, Outside(explain=problem))
+
+
+def test_an_explanation_that_cannot_be_read_is_one_sentence() -> None:
+    async def story(seen: Seen) -> None:
+        await seen.press("enter")
+        await seen.wait_for("! the answer cannot be read: KeyError")
+
+    follow(story, Outside(explain={"label": "1"}))
 
 
 def test_an_explanation_that_comes_after_it_was_closed_is_dropped() -> None:

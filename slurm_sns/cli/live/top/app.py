@@ -2,10 +2,6 @@
 
 import asyncio
 import signal
-import threading
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,15 +12,14 @@ from textual.events import Resize
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from slurm_sns.cli.live.terminal import explanation
-from slurm_sns.cli.live.top import acts, overview_words
+from slurm_sns.cli.live.top import overview_words
+from slurm_sns.cli.live.top.job_acts import Doors, JobActs, ThreadDone
 from slurm_sns.cli.live.top.line_list import QueueList
 from slurm_sns.cli.live.top.node_boxes import ASCII, UNICODE
 from slurm_sns.cli.live.top.node_grid import NodeGrid
-from slurm_sns.cli.live.top.overview_feed import OverviewFeed, one_line
+from slurm_sns.cli.live.top.overview_feed import OverviewFeed
 from slurm_sns.cli.live.top.queue_lines import JobChoice, LineForm, ListedJobs
-from slurm_sns.cli.live.top.screens import ChangeChoice, ExplanationScreen, Help, NodeJobs, Question
-from slurm_sns.errors import SnsError
+from slurm_sns.cli.live.top.screens import ExplanationScreen, Help, NodeJobs
 from slurm_sns.log import printable
 
 #: From this width on queue and nodes stand side by side.
@@ -33,22 +28,6 @@ BOTH_FROM = 140
 MOST_TROUBLES = 3
 #: Keys that belong to the views: they do nothing while another screen is open.
 OF_VIEWS = frozenset({"switch_view", "filter", "clear", "fold", "compact", "switch", "help"})
-
-
-@dataclass(frozen=True, slots=True)
-class Doors:
-    """What the application asks and does outside of itself; tests give their own.
-
-    `ask` answers a request to the scheduler, `run` runs a command of Slurm, `may_switch` raises if the caller may not
-    turn slurm_sns off or on, which `switch` does and says. `order` says by what the queue is ordered.
-    """
-
-    ask: Callable[[dict[str, Any]], Any]
-    run: Callable[..., str]
-    may_switch: Callable[[], None]
-    switch: Callable[[bool], str]
-    order: Callable[[dict[str, Any]], str]
-    clock: Callable[[], float] = time.time
 
 
 class ClusterTop(App[None]):
@@ -78,18 +57,12 @@ class ClusterTop(App[None]):
             super().__init__()
             self.answer, self.jobs, self.problem = answer, jobs, problem
 
-    class Done(Message):
-        """What a thread has done, for the thread of the screen."""
-
-        def __init__(self, then: Callable[[Any], None], value: Any) -> None:
-            super().__init__()
-            self.then, self.value = then, value
-
     def __init__(self, doors: Doors, choice: JobChoice, form: LineForm, *, ascii_only: bool = False) -> None:
         # The terminal's own colours, on its own background: readable on dark and light ones.
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self._doors, self._choice = doors, choice
+        self._acts = JobActs(self, doors, self.say)
         self._glyphs = ASCII if ascii_only else UNICODE
         self._queue = QueueList(form, clock=doors.clock)
         self._grid = NodeGrid(self._glyphs, id="grid")
@@ -162,20 +135,9 @@ class ClusterTop(App[None]):
             self._show_jobs()
         self._tick()
 
-    def on_cluster_top_done(self, done: Done) -> None:
+    def on_thread_done(self, done: ThreadDone) -> None:
         """Go on with what a thread has done."""
         done.then(done.value)
-
-    def _in_background(self, work: Callable[[], Any], then: Callable[[Any], None], fail: Callable[[str], None]) -> None:
-        """Do the work in a thread; then go on here with what it returns, or say what went wrong."""
-
-        def run() -> None:
-            try:
-                self.post_message(self.Done(then, work()))
-            except SnsError as problem:
-                self.post_message(self.Done(fail, f"! {one_line(problem)}"))
-
-        threading.Thread(target=run, daemon=True).start()
 
     # What is shown
 
@@ -292,7 +254,7 @@ class ClusterTop(App[None]):
     def on_line_list_chosen(self) -> None:
         """Explain the job of the cursor."""
         if self._queue.row is not None:
-            self._explain(self._queue.row)
+            self._acts.explain(self._queue.row)
 
     def on_node_grid_chosen(self) -> None:
         """List the jobs of the node."""
@@ -308,21 +270,11 @@ class ClusterTop(App[None]):
             if not label:
                 self.say("this job is somebody else's")
                 return
-            self._explain(row_of.get(label) or {"label": label, "name": "", "job_id": 0})
+            self._acts.explain(row_of.get(label) or {"label": label, "name": "", "job_id": 0})
 
         self.push_screen(NodeJobs(overview_words.node_told(node), overview_words.job_lines(node)), explain)
 
-    # Explain, and act
-
-    def _explain(self, row: Any) -> None:
-        screen = ExplanationScreen(row)
-        self.push_screen(screen)
-
-        def work() -> tuple[dict[str, Any], Sequence[Any]]:
-            answer = self._doors.ask(acts.explain_request(row))
-            return answer, list(explanation(answer, self._doors.order(answer), now_s=self._doors.clock()))
-
-        self._in_background(work, lambda found: screen.explain(*found), screen.fail)
+    # Acts
 
     @property
     def _selected(self) -> Any:
@@ -331,74 +283,17 @@ class ClusterTop(App[None]):
             return self.screen.row
         return None if self._shows_nodes else self._queue.row
 
-    def _confirmed(self, question: str, act: Callable[[], str]) -> None:
-        """Ask; only after yes do it, in a thread, and say what came of it."""
-
-        def answered(yes: bool | None) -> None:
-            if not yes:
-                self.say("nothing was done")
-                return
-            self.say("...")
-            self._in_background(act, self.say, self.say)
-
-        self.push_screen(Question(question), answered)
-
     def action_release(self) -> None:
         """Give the job to Slurm."""
-        from slurm_sns.cli.live.control import released
-
-        row = self._selected
-        if row is None:
-            return
-        wanted = acts.release(row)
-        self._confirmed(wanted.question, lambda: released(self._doors.ask(wanted.request)))
+        if self._selected is not None:
+            self._acts.release(self._selected)
 
     def action_try_less(self) -> None:
         """Choose one of the changes with which the job would start now."""
-        row = self._selected
-        if row is None:
-            return
-        if isinstance(self.screen, ExplanationScreen) and self.screen.answer is not None:
-            self._choose_change(row, self.screen.answer)
-            return
-        self.say("asking what would start it now ...")
-        self._in_background(
-            lambda: self._doors.ask(acts.explain_request(row)),
-            lambda answer: self._choose_change(row, answer),
-            self.say,
-        )
-
-    def _choose_change(self, row: Any, answer: dict[str, Any]) -> None:
-        changes = answer.get("would_start", [])
-        if not changes:
-            self.say(f"{row['label']}: no smaller request is known that would start it now")
-            return
-
-        def chosen(at: int | None) -> None:
-            if at is not None:
-                self._change(row, changes[at])
-
-        self.push_screen(ChangeChoice(f"Try {row['label']} with:", acts.change_lines(changes)), chosen)
-
-    def _change(self, row: Any, change: dict[str, Any]) -> None:
-        smaller = acts.smaller_request(row["label"], change)
-        if not smaller.command:
-            self.say(smaller.told)
-            return
-
-        def run() -> str:
-            said = " ".join(self._doors.run(*smaller.command).split())
-            return said or "Slurm has changed the job; the next cycle plans with it"
-
-        self._confirmed(smaller.told, run)
+        if self._selected is not None:
+            self._acts.try_less(self._selected)
 
     def action_switch(self) -> None:
         """Turn slurm_sns off or on."""
-        if self._answer is None:
-            return
-        disabled = bool(self._answer["disabled"])
-
-        def ask(_: Any) -> None:
-            self._confirmed(acts.switch_question(disabled=disabled), lambda: self._doors.switch(not disabled))
-
-        self._in_background(self._doors.may_switch, ask, self.say)
+        if self._answer is not None:
+            self._acts.switch(disabled=bool(self._answer["disabled"]))

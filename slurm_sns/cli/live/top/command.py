@@ -24,7 +24,7 @@ from slurm_sns.cli.options import DEFAULT_CONFIG, Config
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
-    from slurm_sns.cli.live.top.app import Doors
+    from slurm_sns.cli.live.top.job_acts import Doors
 
 #: Terminals without colours or without characters beyond ASCII; Linux' console has both.
 _PLAIN = ("vt", "ansi", "xterm-mono")
@@ -76,7 +76,7 @@ def doors(config: Path) -> "Doors":
     from slurm_sns import config as configuration
     from slurm_sns.cli.live.asking import asker, place_in_queue
     from slurm_sns.cli.live.control import require_admin, switch
-    from slurm_sns.cli.live.top.app import Doors
+    from slurm_sns.cli.live.top.job_acts import Doors
     from slurm_sns.slurm.api import run
 
     asker(config, {})  # a configuration that cannot be read is told before the screen is taken
