@@ -165,6 +165,7 @@ DEPENDENCIES = {
     CONTROLLER: {"numba", "numpy", "sqlalchemy"},
     EXPORTER: {"prometheus_client"},
     SIMULATE: {"matplotlib", "numba", "numpy", "pandas", "scipy"},
+    TOP: {"textual"},
 }
 #: No installation but those whose part they are has these.
 BIG = set().union(*PARTS.values())
@@ -243,6 +244,11 @@ def test_an_installation_has_its_packages_and_no_others(installation: Callable[[
 def test_the_exporter_runs_with_its_part_alone(installation: Callable[[str], Installation], tmp_path: Path) -> None:
     shown = installation(EXPORTER).run("sns", "exporter", "--once", "--socket", tmp_path / "none")
     assert shown.splitlines()[-1] == "slurm_sns_up 0.0"
+
+
+def test_the_screen_of_sns_top_is_there_with_its_part_alone(installation: Callable[[str], Installation]) -> None:
+    program = "from slurm_sns.cli.live.top.app import ClusterTop; print(ClusterTop.CSS_PATH.is_file())"
+    assert installation(TOP).run("python", "-c", program).strip() == "True"
 
 
 def test_docs_say_how_many_packages_a_node_needs(installation: Callable[[str], Installation]) -> None:
