@@ -13,7 +13,8 @@ def screen(cluster: Cluster, options: str) -> str:
     """All that `sns top` writes while alice presses the keys, without the commands to the terminal."""
     typed = "; ".join(f"sleep {after}; printf '{key}'" for after, key in KEYS)
     command = f"stty rows 24 cols 80; TERM=xterm LANG=C.UTF-8 exec sns top {options}"
-    written = cluster.run(f'({typed}) | script -qec "{command}" /dev/null', "alice")
+    on_a_terminal = "import pty, sys; pty.spawn(sys.argv[1:])"
+    written = cluster.run(f"({typed}) | python3 -c '{on_a_terminal}' sh -c '{command}'", "alice")
     return re.sub(r"\x1b\[[0-9;?$>]*[A-Za-z]|\x1b.", "", written)
 
 
