@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.cli.installations import CONTROLLER, EXPORTER, PARTS, SIMULATE
+from slurm_sns.cli.installations import CONTROLLER, EXPORTER, PARTS, SIMULATE, TOP
 from slurm_sns.cli.manual import files
 from slurm_sns.config import load
 from slurm_sns.render.texts import texts
@@ -165,6 +165,7 @@ DEPENDENCIES = {
     CONTROLLER: {"numba", "numpy", "sqlalchemy"},
     EXPORTER: {"prometheus_client"},
     SIMULATE: {"matplotlib", "numba", "numpy", "pandas", "scipy"},
+    TOP: {"textual"},
 }
 #: No installation but those whose part they are has these.
 BIG = set().union(*PARTS.values())
@@ -245,6 +246,11 @@ def test_the_exporter_runs_with_its_part_alone(installation: Callable[[str], Ins
     assert shown.splitlines()[-1] == "slurm_sns_up 0.0"
 
 
+def test_the_screen_of_sns_top_is_there_with_its_part_alone(installation: Callable[[str], Installation]) -> None:
+    program = "from slurm_sns.cli.live.top.app import ClusterTop; print(ClusterTop.CSS_PATH.is_file())"
+    assert installation(TOP).run("python", "-c", program).strip() == "True"
+
+
 def test_docs_say_how_many_packages_a_node_needs(installation: Callable[[str], Installation]) -> None:
     page = (CHECKOUT / "docs" / "admins" / "installations.md").read_text(encoding="utf-8")
     [row] = [line for line in page.splitlines() if line.startswith("| `slurm_sns` |")]
@@ -299,6 +305,7 @@ class TestNode:
         [
             ("scheduler", "", CONTROLLER),
             ("exporter", "--once", EXPORTER),
+            ("top", "", TOP),
             ("simulate", "t.swf --nodes n.csv --policy max-jobs", SIMULATE),
             ("reproduce", "spread-n-share-example --out o", SIMULATE),
             ("workload", "lublin", SIMULATE),

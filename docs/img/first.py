@@ -194,7 +194,7 @@ def terminal_part(answered: Seen) -> str:
     """Both commands with their output, by rich's own drawing of a terminal."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, highlight=False)
     console.print(f"[bold]$ sns explain {FIRST_JOB + len(QUEUE)}[/]")
-    for part in terminal.explanation(answered.explained, asking._place_in_queue(answered.explained)):
+    for part in terminal.explanation(answered.explained, asking.place_in_queue(answered.explained)):
         console.print(part)
     console.print(f"\n[bold]$ sns queue -n {ROWS}[/]")
     hidden = len(answered.queue) - ROWS

@@ -21,6 +21,7 @@ from slurm_sns.cli.live import (
     trying,
     wait,
 )
+from slurm_sns.cli.live.top import command as top
 from slurm_sns.cli.offline import coverage, pseudonyms, report, reproduce, simulate, workload
 
 _HELP = "Place Slurm jobs by Max-Jobs matching. The same decisions run live and on traces."
@@ -56,6 +57,7 @@ _LOGIN = "As any user on a login node"
 app.command("status", rich_help_panel=_ASK)(asking.status)
 # -h is squeue's: without the headings
 app.command("queue", rich_help_panel=_ASK, context_settings={"help_option_names": ["--help"]})(queue.queue)
+app.command("top", rich_help_panel=_ASK, context_settings={"help_option_names": ["--help"]})(top.top)
 app.command("explain", rich_help_panel=_ASK)(asking.explain)
 # sbatch's own options, among them -h
 _TRY = {"help_option_names": ["--help"], "ignore_unknown_options": True, "allow_interspersed_args": False}

@@ -57,11 +57,11 @@ def explain(
     if as_json:
         print(json.dumps(answer, indent=2))
         return
-    for part in terminal.explanation(answer, _place_in_queue(answer), now_s=time.time()):
+    for part in terminal.explanation(answer, place_in_queue(answer), now_s=time.time()):
         terminal.show(part)
 
 
-def _place_in_queue(answer: dict[str, Any]) -> str:
+def place_in_queue(answer: dict[str, Any]) -> str:
     """How a waiting job's place in the queue comes about; empty for a job that is not planned."""
     if answer["order"] is None:
         return ""

@@ -2,7 +2,9 @@
 
 import os
 import time
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,10 +32,14 @@ def release(
     if (job is None) is not everything:
         raise BadInput("say which: a job's number, as 41, a task of an array, as 41_7, or --all")
     if job is not None:
-        answer = asker(config, {"command": "release", **named(job)})()
-        print(f"job {answer['label']} is left to Slurm within a few seconds")
+        print(released(asker(config, {"command": "release", **named(job)})()))
         return
     _release_all(config)
+
+
+def released(answer: Mapping[str, Any]) -> str:
+    """The scheduler's answer to a release in words."""
+    return f"job {answer['label']} is left to Slurm within a few seconds"
 
 
 def _release_all(config: Config) -> None:
@@ -52,15 +58,20 @@ def _release_all(config: Config) -> None:
 
 def disable(config: Config = DEFAULT_CONFIG) -> None:
     """Turn slurm_sns off: jobs pass through, waiting ones are given to Slurm. A restart leaves it off: `sns enable`."""
-    _switch(config, on=True)
+    print(switch(config, on=True))
 
 
 def enable(config: Config = DEFAULT_CONFIG) -> None:
     """Turn slurm_sns on again after `sns disable`."""
-    _switch(config, on=False)
+    print(switch(config, on=False))
 
 
-def _switch(path: Config, *, on: bool) -> None:
+def switch(path: Path, *, on: bool) -> str:
+    """Set the kill switch, or take it away; what has become of it.
+
+    Raises:
+        BadInput: the caller may not do this, or the configuration is wrong.
+    """
     from slurm_sns import config as configuration
     from slurm_sns.store.heartbeat import KillSwitchFile
 
@@ -68,7 +79,7 @@ def _switch(path: Config, *, on: bool) -> None:
     require_admin(settings)
     changed = KillSwitchFile(settings.paths.kill_switch).set(on=on)
     state = "disabled: jobs pass through to Slurm" if on else "enabled"
-    print(f"slurm_sns is {'now' if changed else 'already'} {state}")
+    return f"slurm_sns is {'now' if changed else 'already'} {state}"
 
 
 def require_admin(settings: "configuration.Config") -> None:

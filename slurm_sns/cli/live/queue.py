@@ -13,36 +13,44 @@ if TYPE_CHECKING:
     from slurm_sns.cli.live.watch import Look
 
 
+# The options of squeue, which `sns top` has, too.
+Users = Annotated[str | None, typer.Option("--user", "-u", metavar="LIST", help="Only these users' jobs.")]
+Me = Annotated[bool, typer.Option("--me", help="Only your own jobs.")]
+Accounts = Annotated[str | None, typer.Option("--account", "-A", metavar="LIST", help="Only jobs of these accounts.")]
+Partitions = Annotated[
+    str | None, typer.Option("--partition", "-p", metavar="LIST", help="Only jobs of these partitions.")
+]
+States = Annotated[
+    str | None,
+    typer.Option("--states", "-t", metavar="LIST", help="Only jobs in these states, as PD, RUNNING, held, all."),
+]
+Jobs = Annotated[
+    str | None, typer.Option("--jobs", "-j", metavar="LIST", help="Only these jobs, arrays and tasks: 41,42_7.")
+]
+Sort = Annotated[
+    str | None,
+    typer.Option("--sort", "-S", metavar="LIST", help="By squeue's letters or columns: u,-V or user,-since."),
+]
+Format = Annotated[
+    str | None, typer.Option("--format", "-o", metavar="FORMAT", help="squeue's fields, as '%.18i %j %R'.")
+]
+NoHeader = Annotated[bool, typer.Option("--noheader", "-h", help="Without the headings.")]
+
+
 def queue(
     seconds: SecondsOption = None,
     *,
     watch: Watch = False,
     why: Annotated[bool, typer.Option("--why", help="How many of these jobs wait for what, the most first.")] = False,
-    users: Annotated[str | None, typer.Option("--user", "-u", metavar="LIST", help="Only these users' jobs.")] = None,
-    me: Annotated[bool, typer.Option("--me", help="Only your own jobs.")] = False,
-    accounts: Annotated[
-        str | None, typer.Option("--account", "-A", metavar="LIST", help="Only jobs of these accounts.")
-    ] = None,
-    partitions: Annotated[
-        str | None, typer.Option("--partition", "-p", metavar="LIST", help="Only jobs of these partitions.")
-    ] = None,
-    states: Annotated[
-        str | None,
-        typer.Option("--states", "-t", metavar="LIST", help="Only jobs in these states, as PD, RUNNING, held, all."),
-    ] = None,
-    jobs: Annotated[
-        str | None,
-        typer.Option("--jobs", "-j", metavar="LIST", help="Only these jobs, arrays and tasks: 41,42_7."),
-    ] = None,
-    sort: Annotated[
-        str | None,
-        typer.Option("--sort", "-S", metavar="LIST", help="By squeue's letters or columns: u,-V or user,-since."),
-    ] = None,
-    form: Annotated[
-        str | None,
-        typer.Option("--format", "-o", metavar="FORMAT", help="squeue's fields, as '%.18i %j %R'."),
-    ] = None,
-    noheader: Annotated[bool, typer.Option("--noheader", "-h", help="Without the headings.")] = False,
+    users: Users = None,
+    me: Me = False,
+    accounts: Accounts = None,
+    partitions: Partitions = None,
+    states: States = None,
+    jobs: Jobs = None,
+    sort: Sort = None,
+    form: Format = None,
+    noheader: NoHeader = False,
     limit: Annotated[
         int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the first N, in queue order.")
     ] = None,
@@ -63,7 +71,7 @@ def queue(
 
     _require_one_form(as_json=as_json, why=why, form=form, sort=sort, limit=limit)
     look = _look(why=why, form=form, limit=limit, heading=not noheader)
-    chosen = JobFilter(_with_me(users) if me else users, accounts, partitions, states, jobs)
+    chosen = JobFilter(with_me(users) if me else users, accounts, partitions, states, jobs)
     in_order(chosen.of(()), sort)  # a wrong list is told before anybody is asked
     ask = asker(config, {"command": "queue"})
 
@@ -84,7 +92,7 @@ def _require_one_form(*, as_json: bool, why: bool, form: str | None, sort: str |
         raise BadInput(f"{wrong[0]} goes without {'--why' if why else '--json'}")
 
 
-def _with_me(users: str | None) -> str:
+def with_me(users: str | None) -> str:
     """The users and the caller."""
     import os
     import pwd

@@ -61,7 +61,7 @@ def table(rows: Sequence[Row], now_s: float, width: int, hidden: int = 0, *, hea
         wraps = column.name == "WHY"
         shown.add_column(column.name, justify=column.side, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
     for row in rows:
-        shown.add_row(*(plain(column.value(row, now_s)) for column in columns), style=_style(row))
+        shown.add_row(*(plain(column.value(row, now_s)) for column in columns), style=row_style(row))
     return Group(shown, Text(f"... and {hidden} more")) if hidden else shown
 
 
@@ -106,7 +106,8 @@ def since_s(row: Row, now_s: float) -> float:
     return max(0.0, now_s - float(since_s))
 
 
-def _style(row: Row) -> str:
+def row_style(row: Row) -> str:
+    """The line's style in rich's words: of an over-aged job, of one that runs, or none."""
     if row["over_aged"]:
         return "yellow"
     return "dim" if row["state"] in RUNS else ""

@@ -47,7 +47,7 @@ class SqueueField(NamedTuple):
     key: Key | None = None
 
 
-def _numbers(row: Row) -> tuple[int, int]:
+def numbers(row: Row) -> tuple[int, int]:
     """The number of the job or of its array, and its task, of several the first; -1 for a job without one."""
     array, task, tasks = _parts(row)
     return array, next(listed(tasks), -1) if tasks else -1 if task is None else task
@@ -122,7 +122,7 @@ FIELDS = (
     SqueueField("A", "JOBID", lambda row, _: str(_job_id(row)), _job_id),
     SqueueField("C", "CPUS", lambda row, _: str(row["cpus"]), lambda row: row["cpus"]),
     SqueueField("D", "NODES", lambda row, _: str(_nodes(row) or _NOTHING), lambda row: _nodes(row) or 0),
-    SqueueField("F", "ARRAY_JOB_ID", lambda row, _: str(_parts(row)[0]), _numbers),
+    SqueueField("F", "ARRAY_JOB_ID", lambda row, _: str(_parts(row)[0]), numbers),
     SqueueField("M", "TIME", _time, lambda row: -_began_s(row)),
     SqueueField("N", "NODELIST", lambda row, _: folded(row["nodes"])),
     SqueueField("P", "PARTITION", lambda row, _: row["partition"]),
@@ -133,7 +133,7 @@ FIELDS = (
     SqueueField("T", "STATE", lambda row, _: _state(row)[1], _state_place),
     SqueueField("V", "SUBMIT_TIME", lambda row, _: _moment(row["submit_s"]), lambda row: row["submit_s"]),
     SqueueField("a", "ACCOUNT", lambda row, _: row["account"]),
-    SqueueField("i", "JOBID", lambda row, _: row["label"], _numbers),
+    SqueueField("i", "JOBID", lambda row, _: row["label"], numbers),
     SqueueField("j", "NAME", lambda row, _: row["name"]),
     SqueueField("r", "REASON", lambda row, _: _why(row)),
     SqueueField("t", "ST", lambda row, _: _state(row)[0], _state_place),
@@ -144,7 +144,7 @@ _BY_LETTER = {field.letter: field for field in FIELDS}
 #: By what the columns of `sns queue` sort where that is not their text; SINCE sorts the shortest time first.
 _OF_COLUMNS: Mapping[str, Key] = {
     "POS": lambda row: inf if row["position"] is None else row["position"],
-    "JOBID": _numbers,
+    "JOBID": numbers,
     "SIZE": lambda row: row["cpus"],
     "SINCE": lambda row: since_s(row, LATE_S),
     "START": lambda row: _of_start(row, "low_s"),

@@ -44,6 +44,20 @@ OF_ACCOUNT = ("share", "cores", "memory GiB")
 
 def warnings(answer: Answer, now_s: float) -> list[str]:
     """The problems that need attention, the worst first."""
+    found = scheduler_warnings(answer, now_s)
+    out = len(answer["nodes_unavailable"])
+    if out:
+        found.append(f"{out} {'node is' if out == 1 else 'nodes are'} not used")
+    found += _agents_warnings(answer.get("agents"))
+    found += _at_most([f"{name}: {why}" for name, why in answer["unreadable"].items()], "records that cannot be read")
+    found += _at_most(
+        [f"{name} {how}" for name, how in answer["differences"].items()], "jobs that run otherwise than planned"
+    )
+    return found
+
+
+def scheduler_warnings(answer: Answer, now_s: float) -> list[str]:
+    """Whether the scheduler is turned off, in trouble or silent."""
     found = []
     if answer["disabled"]:
         found.append("disabled: jobs pass through to Slurm until sns enable")
@@ -53,14 +67,6 @@ def warnings(answer: Answer, now_s: float) -> list[str]:
         found.append(
             f"no sign of life for {duration(now_s - answer['at_s'])}: jobs pass through while the heartbeat is stale"
         )
-    out = len(answer["nodes_unavailable"])
-    if out:
-        found.append(f"{out} {'node is' if out == 1 else 'nodes are'} not used")
-    found += _agents_warnings(answer.get("agents"))
-    found += _at_most([f"{name}: {why}" for name, why in answer["unreadable"].items()], "records that cannot be read")
-    found += _at_most(
-        [f"{name} {how}" for name, how in answer["differences"].items()], "jobs that run otherwise than planned"
-    )
     return found
 
 
