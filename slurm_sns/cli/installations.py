@@ -9,11 +9,12 @@ from importlib.util import find_spec
 from slurm_sns.errors import SnsError
 
 #: What each part adds, as Python imports it; pyproject.toml has the versions.
-CONTROLLER, SIMULATE, EXPORTER = "controller", "simulate", "exporter"
+CONTROLLER, SIMULATE, EXPORTER, WEB = "controller", "simulate", "exporter", "web"
 PARTS = {
     CONTROLLER: ("numba", "numpy", "sqlalchemy"),
     EXPORTER: ("prometheus_client",),
     SIMULATE: ("matplotlib", "numba", "numpy", "pandas", "scipy"),
+    WEB: ("starlette", "uvicorn"),
 }
 
 
