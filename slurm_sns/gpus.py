@@ -139,6 +139,8 @@ def total(gpus: Gpus) -> int:
 
 def by_type(gpus: Gpus) -> dict[str, int]:
     """Their numbers by type; under "" those that have no type, or of which it does not matter. Without zeros."""
+    if not gpus:
+        return {}
     counts = {name[len(GPU) + 1 :]: count for name, count in gpus if name != GPU}
     counts[""] = total(gpus) - sum(counts.values())
     return {kind: count for kind, count in counts.items() if count > 0}

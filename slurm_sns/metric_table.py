@@ -135,6 +135,12 @@ METRICS = (
     _gauge("free_cache_ways", "Those of them that are free after the last cycle."),
     _gauge("gpus", "GPUs of the nodes that are planned on, by type (empty: without one).", "type"),
     _gauge("free_gpus", "Those of them that are free after the last cycle.", "type"),
+    _gauge(
+        "stranded_gpus",
+        "Free GPUs on nodes without enough free cores and memory for any waiting job that asks for their type, or for "
+        "any; 0 if none asks.",
+        "type",
+    ),
     _gauge("memory_bandwidth_bytes_per_second", "Memory bandwidth of these nodes; missing where none is configured."),
     _gauge("free_memory_bandwidth_bytes_per_second", "What of it is free after the last cycle."),
     _counter("portfolio_wins_total", "Cycles in which this heuristic's schedule was dispatched.", "heuristic"),

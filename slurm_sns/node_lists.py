@@ -12,11 +12,12 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
 from slurm_sns.errors import SnsError
 
-#: Most texts in the cache: more than the jobs of a slurmctld (MaxJobCount is 10,000 unless set).
-MOST_TEXTS = 1 << 14
-#: Most names and characters of these texts in total: 10,000 jobs with lists of 1,600 nodes, 128 MB of references to
-#: names. The observation in use refers to the same tuples, so the cache adds nothing to those.
+#: The largest cache, in names and characters of the texts: 100,000 different lists of a few nodes, or 10,000 of 1,600
+#: nodes, which are 128 MB of references to names. The observation in use refers to the same tuples, so the cache adds
+#: nothing to those. If it were smaller than one observation, each of its lists would be read again in every cycle.
 MOST_TOTAL = 1 << 24
+#: What an entry counts beside those: its own objects take as much memory as so many references.
+OF_AN_ENTRY = 40
 #: Slurm's own limit (hostlist.c).
 MOST_IN_RANGE = 1 << 16
 #: Most names of one list, and most steps to them: no cluster known to us has so many nodes.
@@ -28,8 +29,7 @@ BLOCK = 1 << 10
 class NodeLists:
     """Reads node lists with a cache; the least recently used texts leave it first. For one thread."""
 
-    def __init__(self, most_texts: int = MOST_TEXTS, most_total: int = MOST_TOTAL) -> None:
-        self._most_texts = most_texts
+    def __init__(self, most_total: int = MOST_TOTAL) -> None:
         self._most_total = most_total
         self._known: OrderedDict[str, tuple[str, ...] | SnsError] = OrderedDict()
         self._total = 0
@@ -58,13 +58,13 @@ class NodeLists:
     def _remember(self, text: str, known: tuple[str, ...] | SnsError) -> None:
         self._known[text] = known
         self._total += _size(text, known)
-        while len(self._known) > self._most_texts or self._total > self._most_total:
+        while self._total > self._most_total:
             self._total -= _size(*self._known.popitem(last=False))
 
 
 def _size(text: str, known: tuple[str, ...] | SnsError) -> int:
-    """The size of a cache entry: the number of its names and of the characters of its text."""
-    return len(text) + (0 if isinstance(known, SnsError) else len(known))
+    """The size of a cache entry: its names, the characters of its text, and what each entry counts."""
+    return OF_AN_ENTRY + len(text) + (0 if isinstance(known, SnsError) else len(known))
 
 
 def folded(nodes: Iterable[str]) -> str:

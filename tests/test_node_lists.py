@@ -9,7 +9,7 @@ from pytest_mock import MockerFixture
 
 from slurm_sns import node_lists
 from slurm_sns.errors import SnsError
-from slurm_sns.node_lists import NodeLists, folded, unfolded
+from slurm_sns.node_lists import OF_AN_ENTRY, NodeLists, folded, unfolded
 
 
 @pytest.fixture
@@ -44,8 +44,8 @@ def test_a_text_that_cannot_be_read_is_an_error_each_time_and_costs_no_other_tex
         assert lists.names("c1") == ("c1",)
 
 
-def test_no_more_texts_than_the_bound_are_remembered_and_the_one_not_asked_for_longest_goes(parsed: list[str]) -> None:
-    lists = NodeLists(most_texts=2)
+def test_the_texts_not_asked_for_longest_are_forgotten_where_there_is_no_room(parsed: list[str]) -> None:
+    lists = NodeLists(most_total=2 * (OF_AN_ENTRY + 3))
     for text in ("c1", "c2", "c1", "c3"):
         lists.names(text)
     parsed.clear()
@@ -56,7 +56,7 @@ def test_no_more_texts_than_the_bound_are_remembered_and_the_one_not_asked_for_l
 
 def test_long_lists_take_the_room_of_many_short_ones(parsed: list[str]) -> None:
     """Of one user's many long lists only as many are remembered as there is room for."""
-    lists = NodeLists(most_total=120)
+    lists = NodeLists(most_total=120 + 2 * OF_AN_ENTRY)
     for text in ("c[1-40]", "c[2-41]", "c[3-42]"):
         assert len(lists.names(text)) == 40
     parsed.clear()
@@ -69,6 +69,14 @@ def test_a_list_that_is_larger_than_all_the_room_is_read_all_the_same() -> None:
     lists = NodeLists(most_total=10)
     assert len(lists.names("c[1-100]")) == 100
     assert lists.names("c1") == ("c1",)
+
+
+def test_each_of_the_lists_of_a_hundred_thousand_jobs_is_read_once(parsed: list[str]) -> None:
+    lists, texts = NodeLists(), [f"c[{at}-{at + 3}]" for at in range(100_000)]
+    for _ in range(2):
+        for text in texts:
+            lists.names(text)
+    assert len(parsed) == len(texts)
 
 
 def test_lists_of_the_same_nodes_share_their_names() -> None:

@@ -59,6 +59,7 @@ class Counters:
         self.waits = {name: Histogram(WAIT_BOUNDS_S) for name in (*sorted(partitions), OTHER)}
         #: The starts that are counted, by job id and restarts: when each was.
         self._counted_s: dict[tuple[int, int], int] = {}
+        self._latest_waits_s: list[float] = []
 
     def answered(self, answer: Answer) -> None:
         """Count the answer to an order."""
@@ -83,9 +84,16 @@ class Counters:
                 continue
             self._counted_s[run] = job.start_s
             partition = job.partitions[0] if job.partitions else OTHER
-            self.waits[partition if partition in self.waits else OTHER].add(max(0.0, job.start_s - job.submit_s))
+            wait_s = max(0.0, job.start_s - job.submit_s)
+            self.waits[partition if partition in self.waits else OTHER].add(wait_s)
+            self._latest_waits_s.append(wait_s)
         if any(at_s < since_s for at_s in self._counted_s.values()):
             self._counted_s = {run: at_s for run, at_s in self._counted_s.items() if at_s >= since_s}
+
+    def take_waits_s(self) -> list[float]:
+        """The waits that were counted since this was asked last."""
+        taken, self._latest_waits_s = self._latest_waits_s, []
+        return taken
 
 
 class CountedState:

@@ -199,7 +199,11 @@ def _readable() -> Iterator[None]:
         raise Unreachable(str(refusal)) from None
 
 
-@lru_cache(maxsize=4096)
+#: As many users as a slurmctld has jobs, at most: with fewer, each look would ask for every name again.
+MOST_USERS = 1 << 20
+
+
+@lru_cache(maxsize=MOST_USERS)
 def user_name(user_id: int) -> str:
     """The user's name on this machine; the id as a text where it has none."""
     try:

@@ -15,12 +15,13 @@ import sys
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
+from slurm_sns.json_text import JsonText
 
 LONGEST_REQUEST_BYTES = 4096
 #: An answer about a queue of 100,000 jobs is about 20 MB.
@@ -187,7 +188,9 @@ class _Handler(socketserver.BaseRequestHandler):
         self.request.sendall(_line(reply))
 
 
-def _line(value: Any) -> bytes:
+def _line(value: Mapping[str, Any]) -> bytes:
+    if isinstance(answer := value.get("answer"), JsonText):
+        return f'{{"answer": {answer}}}\n'.encode()
     return json.dumps(value).encode() + b"\n"
 
 

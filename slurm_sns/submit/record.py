@@ -51,8 +51,8 @@ MOST_LETTERS = 1 << 16
 MOST_DIGITS = 11
 #: The most letters of the reason in `free=`: enough for a few words, and no line of squeue is too long.
 MOST_WHY = 64
-#: `read` remembers so many segments: more than the jobs of a slurmctld (MaxJobCount is 10,000 unless set).
-MOST_KNOWN = 1 << 14
+#: `read` remembers so many segments, 65 MB: those of 100,000 jobs. With fewer than one look shows, each is read again.
+MOST_KNOWN = 1 << 17
 
 #: Why a job is Slurm's whose segment cannot be read.
 UNREADABLE = "unreadable"

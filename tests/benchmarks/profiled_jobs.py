@@ -51,6 +51,25 @@ def observation_of(jobs: int, nodes: int, busy: float, seed: int) -> Observation
     )
 
 
+def running_jobs(nodes: int, first: int) -> list[ObservedJob]:
+    """A job on each node that takes 24 of its cores."""
+    return [
+        ObservedJob(
+            id=first + at,
+            user_id=1000 + at % 50,
+            user=f"user{at % 50}",
+            submit_s=0,
+            state=JobState.RUNNING,
+            partitions=(PARTITION,),
+            allocated=(f"n{at:05}",),
+            cpus=24,
+            occupies=Resources(24, 96 * 1024),
+            start_s=1,
+        )
+        for at in range(nodes)
+    ]
+
+
 def _node(number: int, busy: float, rng: np.random.Generator) -> ObservedNode:
     taken = Resources(*(int(rng.binomial(amount, busy)) for amount in all_but_gpus(PAPER_NODE)))
     return ObservedNode(f"n{number:05}", frozenset({PARTITION}), PAPER_NODE, taken)
@@ -66,6 +85,7 @@ def _job(number: int, rng: np.random.Generator) -> ObservedJob:
     return ObservedJob(
         id=number,
         user_id=1000 + number % 50,
+        user=f"user{number % 50}",
         submit_s=number,
         state=JobState.PENDING,
         account=f"account-{number % 20}",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
+from slurm_sns.json_text import JsonText
 from slurm_sns.sockets import unix_socket
 from slurm_sns.sockets.unix_socket import LONGEST_REQUEST_BYTES, MOST_OF_A_USER, ControlSocket, Places, ask
 
@@ -230,3 +231,9 @@ def test_a_long_answer_arrives_whole(path: Path) -> None:
     rows = [{"job_id": number, "name": "x" * 100} for number in range(50_000)]
     with ControlSocket(path, lambda *_: rows):
         assert ask(path, {}) == rows
+
+
+def test_an_answer_that_is_json_already_arrives_as_what_it_says(path: Path) -> None:
+    told = {"names": ["c1", 'a "quoted" name\n'], "free": None}
+    with ControlSocket(path, lambda *_: JsonText(json.dumps(told))):
+        assert ask(path, {}) == told

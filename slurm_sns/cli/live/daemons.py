@@ -33,7 +33,6 @@ def scheduler(
     from slurm_sns.scheduler.answers.requests import Answers
     from slurm_sns.scheduler.answers.view import RecentCycles
     from slurm_sns.scheduler.counters import Counters, TimedPolicy, counted
-    from slurm_sns.scheduler.gate.leases import no_estimates
     from slurm_sns.scheduler.loop import Scheduler
     from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives
     from slurm_sns.scheduler.start_estimates.board import EstimateBoard
@@ -61,17 +60,18 @@ def scheduler(
         learner = parts.learner(settings, hub, told, ports.log)
     estimating = parts.estimating(settings, policy, told, ports, board)
     metrics = parts.metrics(settings, recent, counters, lambda: {**loop.troubles, "estimates": board.trouble}, stop)
+    day = parts.last_day(ports, counters)
     loop = Scheduler(
         ports,
         TimedPolicy(policy, counters, stop.steady),
         told,
         parts.spread_rules(settings, policy, KnownAlternatives()),
-        parts.publisher(recent, metrics, estimating),
+        parts.publisher(recent, metrics, day, estimating),
         specification=specification(settings.policy),
         sign=sign,
         learner=learner,
         asked=asked,
-        by_limits=no_estimates if estimating is None else board.by_limits,
+        by_limits=parts.by_limits(estimating, board),
         restarter=parts.restarter(settings, policy, told, ports),
         sharer=parts.sharer(settings, ports),
     )
@@ -88,6 +88,7 @@ def scheduler(
         rules=parts.submission_rules(settings, policy),
         measurements=ports.measurements,
         metrics=metrics.answer,
+        overview=parts.overview(told, board, day),
     )
     process.log.info(
         "scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, ",".join(settings.partitions)

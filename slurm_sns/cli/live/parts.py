@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from slurm_sns.cli.live.process import StopSignal, log
 from slurm_sns.config import Config
 from slurm_sns.config.settings import ReschedulingSection
+from slurm_sns.json_text import JsonText
 from slurm_sns.log import Log, Outage
 from slurm_sns.model import Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.base import Policy
@@ -19,11 +20,14 @@ from slurm_sns.policies.spread_n_share.drift import DriftParameters
 from slurm_sns.policies.spread_n_share.exploration import Exploration
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.restarts.rules import RestartRules
+from slurm_sns.scheduler.answers.last_day import LastDay
 from slurm_sns.scheduler.answers.metrics import MetricsAnswers
+from slurm_sns.scheduler.answers.overview import SharedOverview
 from slurm_sns.scheduler.answers.trying import SubmissionRules
 from slurm_sns.scheduler.answers.view import RecentCycles, View
 from slurm_sns.scheduler.counters import Counters
 from slurm_sns.scheduler.dispatch.dispatcher import Sign
+from slurm_sns.scheduler.gate.leases import ByLimits, no_estimates
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningRules
 from slurm_sns.scheduler.observation import ObservedNode
@@ -205,6 +209,11 @@ def estimating(
     return EstimateThread(estimator, board, stored, ports.clock, outage)
 
 
+def by_limits(estimating: "EstimateThread | None", board: EstimateBoard) -> ByLimits:
+    """What estimates a job's start for its gate."""
+    return no_estimates if estimating is None else board.by_limits
+
+
 def restarter(config: Config, policy: Policy, settings: Settings, ports: Ports) -> Restarter | None:
     """What restarts suspended jobs; None where that is off, or where nothing is placed.
 
@@ -233,17 +242,28 @@ def restart_rules(told: ReschedulingSection) -> RestartRules:
 
 
 def publisher(
-    recent: RecentCycles, metrics: MetricsAnswers, estimating: "EstimateThread | None"
+    recent: RecentCycles, metrics: MetricsAnswers, day: LastDay, estimating: "EstimateThread | None"
 ) -> Callable[[View], None]:
-    """What takes the view of each cycle: the answers, the metrics, and what makes estimates."""
+    """What takes the view of each cycle: the answers, the metrics, the curves, and what makes estimates."""
 
     def publish(view: View) -> None:
         metrics.publish(view)
         recent.publish(view)
+        day.publish(view)
         if estimating is not None:
             estimating.show(view.situation, {start.job_id for start in view.plan.starts})
 
     return publish
+
+
+def last_day(ports: Ports, counters: Counters) -> LastDay:
+    """What keeps the curves of the last day."""
+    return LastDay(ports.history, counters.take_waits_s, Outage(ports.log))
+
+
+def overview(settings: Settings, board: EstimateBoard, day: LastDay) -> Callable[[View, str, str | None], JsonText]:
+    """What answers with the overview."""
+    return SharedOverview(settings, board, lambda: day.points).answer
 
 
 def metrics(

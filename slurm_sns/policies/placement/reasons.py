@@ -213,6 +213,14 @@ def _some(names: Iterable[str], limit: int = 3) -> str:
     return shown if len(listed) <= limit else f"{shown} and {len(listed) - limit} more"
 
 
+def kept_nodes(plan: Plan) -> dict[int, tuple[str, ...]]:
+    """The nodes on which the plan withholds capacity for a waiting job, by job id; none for a plan without a record."""
+    record = plan.record
+    if not isinstance(record, PassRecord) or plan.report.chosen not in record.members:
+        return {}
+    return FreeCapacity(record, record.members[plan.report.chosen]).withheld_for
+
+
 def idle_withheld_cores(plan: Plan) -> int | None:
     """The cores that are free after this plan and withheld for a waiting job; None for a plan without a record."""
     record = plan.record

@@ -217,7 +217,24 @@ class SharingStatus(TypedDict):
     """The work that pauses may lose (`sharing.most_lost`), core-hours."""
 
 
-class StatusAnswer(AgentsAndLearning):
+class JobCounts(TypedDict):
+    """How many managed jobs are in which state."""
+
+    waiting: int
+    """Managed jobs that wait."""
+    placing: int
+    """Jobs that were placed and that Slurm has not started yet."""
+    running: int
+    """Managed jobs that run."""
+    completing: int
+    """Managed jobs that have ended but not left all of their nodes."""
+    suspended: int
+    """Managed jobs that are suspended."""
+    held: int
+    """Waiting jobs that somebody holds; they count as waiting, too."""
+
+
+class StatusAnswer(JobCounts, AgentsAndLearning):
     """The scheduler's state. An ordinary user sees only what concerns their own jobs of it."""
 
     mode: str
@@ -240,18 +257,6 @@ class StatusAnswer(AgentsAndLearning):
     """Cycles since the scheduler began."""
     placed: int
     """Jobs placed since the scheduler began."""
-    waiting: int
-    """Managed jobs that wait."""
-    placing: int
-    """Jobs that were placed and that Slurm has not started yet."""
-    running: int
-    """Managed jobs that run."""
-    completing: int
-    """Managed jobs that have ended but not left all of their nodes."""
-    suspended: int
-    """Managed jobs that are suspended."""
-    held: int
-    """Waiting jobs that somebody holds; they count as waiting, too."""
     gates: GateCounts
     """The gates of the waiting jobs."""
     nodes: int

@@ -12,10 +12,11 @@ from typing import Any
 from slurm_sns import __version__
 from slurm_sns.gpus import by_type
 from slurm_sns.metric_table import Samples
-from slurm_sns.model import NOTHING, Job, Node, Reason, Resources, WaitKind, total
+from slurm_sns.model import Job, Node, Reason, Resources, WaitKind, total
 from slurm_sns.policies.placement.reasons import RESOURCES as PLANNED
 from slurm_sns.policies.placement.reasons import idle_withheld_cores
 from slurm_sns.scheduler.answers.requests import status
+from slurm_sns.scheduler.answers.stranded import Needs, left_free, stranded, waiting_needs
 from slurm_sns.scheduler.answers.view import RecentCycles, View
 from slurm_sns.scheduler.counters import Counters, Histogram
 from slurm_sns.scheduler.gate.job_status import is_held
@@ -138,8 +139,7 @@ def view_samples(view: View, recent: RecentCycles, settings: Settings) -> Sample
         "misplaced_jobs": [([], len(told["differences"]))],
         "unreadable_records": [([], len(told["unreadable"]))],
         "nodes": [(["planned"], told["nodes"]), (["unavailable"], len(told["nodes_unavailable"]))],
-        "stranded_cores": [([], stranded_cores(view, nodes))],
-        **_capacity(nodes),
+        **_capacity(nodes, waiting_needs(view)),
         **_shared_cores(view.sharing),
     }
     withheld = idle_withheld_cores(view.plan)
@@ -235,28 +235,13 @@ def _left(jobs: Iterable[ObservedJob]) -> dict[str, int]:
     return found
 
 
-def left_free(view: View) -> list[Node]:
-    """The nodes that are planned on, with what the cycle's placements leave free; nothing is free below zero."""
-    taken: dict[str, Resources] = {}
-    if view.mode == "enforce":
-        for start in view.plan.starts:
-            for name in start.nodes:
-                taken[name] = taken.get(name, NOTHING).plus(start.alternative.demand)
-    return [
-        Node(node.name, node.capacity, _not_negative(node.free.minus(taken.get(node.name, NOTHING))))
-        for node in view.situation.snapshot.nodes
-    ]
-
-
-def _not_negative(amounts: Resources) -> Resources:
-    return amounts.minus(amounts.up_to(NOTHING))
-
-
-def _capacity(nodes: Sequence[Node]) -> Samples:
+def _capacity(nodes: Sequence[Node], needs: Needs) -> Samples:
     has, free = total(node.capacity for node in nodes), total(node.free for node in nodes)
+    lost = total(stranded(needs, node) for node in nodes)
     values: dict[str, Any] = {
         "cores": has.cores,
         "free_cores": free.cores,
+        "stranded_cores": lost.cores,
         "memory_bytes": has.memory_mb * MIB,
         "free_memory_bytes": free.memory_mb * MIB,
     }
@@ -267,27 +252,10 @@ def _capacity(nodes: Sequence[Node]) -> Samples:
         values["free_memory_bandwidth_bytes_per_second"] = free.bandwidth_gbps * BYTES_OF_GB
     found: Samples = {name: [([], value)] for name, value in values.items()}
     if has.gpus:
-        left = by_type(free.gpus)
         found["gpus"] = [([kind], count) for kind, count in by_type(has.gpus).items()]
-        found["free_gpus"] = [([kind], left.get(kind, 0)) for kind in by_type(has.gpus)]
+        for name, gpus in (("free_gpus", by_type(free.gpus)), ("stranded_gpus", by_type(lost.gpus))):
+            found[name] = [([kind], gpus.get(kind, 0)) for kind in by_type(has.gpus)]
     return found
-
-
-def stranded_cores(view: View, nodes: Iterable[Node]) -> int:
-    """Free cores on nodes with less free memory than each waiting job needs there; 0 if no job waits for nodes."""
-    started = {start.job_id for start in view.plan.starts}
-    least_mb = min(
-        (
-            each.demand.memory_mb
-            for job in view.situation.snapshot.waiting
-            if job.id not in started
-            for each in job.alternatives
-        ),
-        default=None,
-    )
-    if least_mb is None:
-        return 0
-    return sum(node.free.cores for node in nodes if node.free.memory_mb < least_mb)
 
 
 def smallest_fits(view: View, waiting: Sequence[tuple[ObservedJob, Reason]], nodes: Sequence[Node]) -> bool:

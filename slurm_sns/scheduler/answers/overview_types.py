@@ -1,8 +1,10 @@
 """The type of the overview, the scheduler's answer that `sns top` and the page of `sns web` show."""
 
+from typing import NotRequired
+
 from typing_extensions import TypedDict
 
-from slurm_sns.scheduler.answers.answer_types import QueueRow, ResourceAmounts
+from slurm_sns.scheduler.answers.answer_types import JobCounts, QueueRow, ResourceAmounts
 
 
 class NodeShare(TypedDict):
@@ -52,21 +54,9 @@ class DayPoint(TypedDict):
     """Their 90th percentile, seconds."""
 
 
-class JobCounts(TypedDict):
-    """How many managed jobs are in which state; `held` ones count as waiting, too."""
+class OverviewCounts(JobCounts):
+    """How many managed jobs are in which state, and how many can never start."""
 
-    waiting: int
-    """Jobs that wait."""
-    placing: int
-    """Jobs that were placed and that Slurm has not started yet."""
-    running: int
-    """Jobs that run."""
-    completing: int
-    """Jobs that have ended but not left all of their nodes."""
-    suspended: int
-    """Jobs that are suspended."""
-    held: int
-    """Waiting jobs that somebody holds."""
     never: int
     """Waiting jobs that can never start as they are."""
 
@@ -76,7 +66,7 @@ class OverviewAnswer(TypedDict):
 
     at_s: float
     """When the cycle ended that it shows, Unix seconds."""
-    next_s: float
+    next_s: NotRequired[float]
     """Before this moment there is no newer overview, Unix seconds: it costs the scheduler at most 2 % of its time."""
     cycle_s: float
     """How long that cycle took, seconds."""
@@ -88,7 +78,7 @@ class OverviewAnswer(TypedDict):
     """What keeps the scheduler from working; empty if nothing does."""
     chosen: str
     """The heuristic whose schedule that cycle used; empty if it had nothing to plan."""
-    counts: JobCounts
+    counts: OverviewCounts
     """The managed jobs by state."""
     jobs: list[QueueRow]
     """The jobs that the caller may see, as `sns queue` has them: waiting ones first, in queue order."""

@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, cast
 
 from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.json_text import JsonText
 from slurm_sns.metric_table import Samples
 from slurm_sns.model import Job, Node, Plan, Reason, Snapshot, Start, WaitKind, total
 from slurm_sns.policies.base import Policy
@@ -24,6 +26,7 @@ from slurm_sns.scheduler.answers.answer_types import (
     ExplainAnswer,
     ExplanationValues,
     JobAnswer,
+    JobCounts,
     MeasuredAnswer,
     QueuedJobBase,
     QueueRow,
@@ -36,6 +39,7 @@ from slurm_sns.scheduler.answers.answer_types import (
 )
 from slurm_sns.scheduler.answers.measured import last_runs
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
+from slurm_sns.scheduler.answers.redaction import Redaction
 from slurm_sns.scheduler.answers.restart_answers import restarts_by_user
 from slurm_sns.scheduler.answers.sharing_answers import sharing_status
 from slurm_sns.scheduler.answers.smaller_request import evenly, first_start
@@ -44,7 +48,6 @@ from slurm_sns.scheduler.answers.start_now import starting_changes
 from slurm_sns.scheduler.answers.trying import SubmissionRules, options_in, try_job
 from slurm_sns.scheduler.answers.view import (
     RecentCycles,
-    Redaction,
     View,
     agents_data,
     whys_unpartitioned,
@@ -83,7 +86,8 @@ _PASS_THROUGH_STATES = {
 #: The state of a job that has ended but not left all its nodes yet, and of a gated job that somebody holds.
 COMPLETING, HELD = "completing", "held"
 
-COMMANDS = ("status", "queue", "explain", "profile", "release", "smaller-request", "measured", "job", "try", "metrics")
+#: The commands beside those that are about jobs or programs (`Answers`).
+COMMANDS = ("status", "queue", "overview", "try", "metrics")
 
 #: What is waited for there is on nodes: it depends on the features that these must have.
 _ON_NODES = (WaitKind.RESOURCES, WaitKind.NODES, WaitKind.TOO_LARGE)
@@ -110,8 +114,9 @@ class Answers:
         rules: SubmissionRules | None = None,
         measurements: Measurements | None = None,
         metrics: Callable[[], Samples] | None = None,
+        overview: Callable[[View, str, str | None], JsonText] | None = None,
     ) -> None:
-        self._metrics = metrics
+        self._metrics, self._overview = metrics, overview
         self._recent, self._asked, self._rules = recent, asked, rules
         self._board = board or EstimateBoard()
         self._measurements = measurements
@@ -122,6 +127,14 @@ class Answers:
         self._settings = settings
         self._explaining = threading.Lock()
         self._summaries = Summaries(settings.frequency_factors)
+        self._about: Mapping[str, Callable[[View, Mapping[str, Any], int | None], Any]] = {
+            "explain": self._explain,
+            "job": self._how_far,
+            "release": self._release,
+            "smaller-request": self._smaller_request,
+            "measured": self._measured,
+            "profile": self._profile,
+        }
 
     def answer(self, request: dict[str, Any], user_id: int) -> Any:
         """The answer to the request, for the user with this id.
@@ -136,6 +149,7 @@ class Answers:
         view = self._recent.view
         if view is None:
             raise SnsError("the scheduler has not finished its first cycle; try again in a moment")
+        user_id = self._asks_for(view, request, user_id)
         only_user = None if user_id in self._admins else user_id
         match request.get("command"):
             case "status":
@@ -144,29 +158,36 @@ class Answers:
                 )
             case "queue":
                 return queue(view, only_user, self._board.now)
-            case "explain":
-                return self._explain(view, request.get("job_id"), request.get("task"), only_user)
-            case "job":
-                return self._how_far(view, request.get("job_id"), request.get("task"), only_user)
-            case "release":
-                return self._release(view, request.get("job_id"), request.get("task"), only_user)
-            case "smaller-request":
-                return self._smaller_request(view, request, only_user)
+            case "overview" if self._overview is not None:
+                return self._overview(view, self._troubles(), None if only_user is None else _name_of(view, user_id))
             case "try":
                 return self._try(view, request, user_id)
-            case "measured":
-                return self._measured(view, request.get("job_ids"), only_user)
-            case "profile":
-                name, known = request.get("program"), KnownPrograms(view.programs, view.imported, view.learning)
-                return self._summaries.of(known, only_user) if name is None else profile(known, name, only_user)
+            case str(name) if name in self._about:
+                return self._about[name](view, request, only_user)
             case other:
-                raise BadInput(f"command {other!r} is unknown; valid: {', '.join(COMMANDS)}")
+                raise BadInput(f"command {other!r} is unknown; valid: {', '.join((*COMMANDS, *self._about))}")
+
+    def _asks_for(self, view: View, request: Mapping[str, Any], user_id: int) -> int:
+        """For whom the answer is: the caller, or for an admin the user `as_user`, whose jobs Slurm shows.
+
+        Raises:
+            BadInput: the caller is no admin, or Slurm shows no job of that user.
+        """
+        name = request.get("as_user")
+        if name is None:
+            return user_id
+        if user_id not in self._admins:
+            raise BadInput("as_user is for SlurmUser and root alone")
+        found = next((job.user_id for job in view.situation.observed if job.user == name), None)
+        if found is None or found in self._admins:
+            raise BadInput(f"as_user {name!r}: valid is an ordinary user who has a job in Slurm")
+        return found
 
     def _troubles(self) -> str:
         return "; ".join(filter(None, (self._trouble(), self._board.trouble)))
 
-    def _explain(self, view: View, asked: object, task: object, only_user: int | None) -> ExplainAnswer:
-        job_id, label, job, decided = self._known(view, asked, task, only_user)
+    def _explain(self, view: View, request: Mapping[str, Any], only_user: int | None) -> ExplainAnswer:
+        job_id, label, job, decided = self._known(view, request, only_user)
         last_start = next((each for each in reversed(decided) if each.action == "start"), None)
         waits = job is not None and any(each.id == job_id for each in view.situation.snapshot.waiting)
         snapshot, plan = None, Plan()
@@ -224,14 +245,14 @@ class Answers:
         return {**tried, "reason": redaction.text(tried["reason"]), "starts": starts}
 
     def _known(
-        self, view: View, asked: object, task: object, only_user: int | None
+        self, view: View, request: Mapping[str, Any], only_user: int | None
     ) -> tuple[int, str, ObservedJob | None, list[Decision]]:
         """The job's id, what the user calls it, Slurm's record of it, and what was decided about it, oldest first.
 
         Raises:
             BadInput: there is no such job, or it is another user's.
         """
-        job_id, label = self._named(view, asked, task)
+        job_id, label = self._named(view, request)
         job = _job(view, job_id)
         decided = self._decisions.of_job(job_id)
         if not decided and job is not None and job.task is not None:  # placed before Slurm gave it this id
@@ -248,7 +269,7 @@ class Answers:
         Only of a job that slurm_sns itself has placed, while the snapshots of the time in which it waited are kept.
         """
         memory_mb = _whole("memory_mb", request.get("memory_mb"))
-        job_id, _, _, decided = self._known(view, request.get("job_id"), request.get("task"), only_user)
+        job_id, _, _, decided = self._known(view, request, only_user)
         start = next((each for each in reversed(decided) if each.action == "start"), None)
         had_mb = 0 if start is None else start.demand.get("memory_mb", 0)
         if start is None or view.mode != "enforce" or not had_mb:
@@ -266,18 +287,26 @@ class Answers:
         earlier_s = None if found.start_s is None else float(found.start_s)
         return {"placed_s": start.at_s, "earlier_s": earlier_s, "cycles": found.cycles}
 
-    def _measured(self, view: View, asked: object, only_user: int | None) -> MeasuredAnswer:
+    def _profile(self, view: View, request: Mapping[str, Any], only_user: int | None) -> Any:
+        """The profile of a program, or a summary of all of them."""
+        name = request.get("program")
+        known = KnownPrograms(view.programs, view.imported, view.learning)
+        return self._summaries.of(known, only_user) if name is None else profile(known, name, only_user)
+
+    def _measured(self, view: View, request: Mapping[str, Any], only_user: int | None) -> MeasuredAnswer:
         """What agents have measured of the jobs' last runs; nothing of another user's jobs."""
+        asked = request.get("job_ids")
         if not isinstance(asked, list) or len(asked) > MOST_MEASURED:
             raise BadInput(f"job_ids: valid is a list of at most {MOST_MEASURED} job ids")
         wanted = {_whole("job id", each) for each in asked}
         found = [] if self._measurements is None else self._measurements.of_jobs(wanted)
         return {"has_agents": view.agents is not None, "jobs": last_runs(found, only_user)}
 
-    def _how_far(self, view: View, asked: object, task: object, only_user: int | None) -> JobAnswer:
+    def _how_far(self, view: View, request: Mapping[str, Any], only_user: int | None) -> JobAnswer:
         """Whether the job has started, and where. An array has started when its first task has."""
-        job_id, label = self._named(view, asked, task)
-        tasks = [each for each in view.situation.observed if task is None and each.array_id == job_id]
+        job_id, label = self._named(view, request)
+        is_task = request.get("task") is not None
+        tasks = [each for each in view.situation.observed if not is_task and each.array_id == job_id]
         job = _job(view, job_id) or next(iter(tasks), None)  # an array's own id may be that of a forgotten task
         decided = self._decisions.of_job(job_id) if job is None else ()
         _require_own(label, job, decided, only_user)
@@ -291,9 +320,9 @@ class Answers:
         reason = _redaction(view, only_user).text(_reason(view, job))
         return {"label": label, "state": state, "nodes": [], "reason": reason}
 
-    def _release(self, view: View, asked: object, task: object, only_user: int | None) -> dict[str, Any]:
+    def _release(self, view: View, request: Mapping[str, Any], only_user: int | None) -> dict[str, Any]:
         """Let the next cycle leave a job to Slurm, or all waiting tasks of an array, or one that has its own record."""
-        number = _whole("job id", asked)
+        number, task = _whole("job id", request.get("job_id")), request.get("task")
         label = str(number) if task is None else f"{number}_{_whole('task', task)}"
         jobs = [
             job
@@ -312,9 +341,9 @@ class Answers:
         self._asked.update(waiting)
         return {"label": label, "jobs": len(waiting)}
 
-    def _named(self, view: View, asked: object, task: object) -> tuple[int, str]:
+    def _named(self, view: View, request: Mapping[str, Any]) -> tuple[int, str]:
         """The id and the label of the job, or of the array's task, that a request names."""
-        number = _whole("job id", asked)
+        number, task = _whole("job id", request.get("job_id")), request.get("task")
         if task is None:
             return number, str(number)
         return self._job_of_task(view, number, _whole("task", task)), f"{number}_{task}"
@@ -364,6 +393,11 @@ def _candidate(view: View, job: ObservedJob) -> ObservedJob | None:
     return next(
         (each for each in candidates if each.id == job.id or (array_id is not None and each.array_id == array_id)), None
     )
+
+
+def _name_of(view: View, user_id: int) -> str:
+    """The user's name by their jobs; empty if Slurm shows none of theirs."""
+    return next((job.user for job in view.situation.observed if job.user_id == user_id), "")
 
 
 def _require_own(label: str, job: ObservedJob | None, decided: Sequence[Decision], only_user: int | None) -> None:
@@ -449,17 +483,12 @@ def status(
     redaction = _redaction(view, only_user)
     nodes = situation.snapshot.nodes
     capacity, free = total(node.capacity for node in nodes), total(node.free for node in nodes)
-    counts = {each.name.lower(): 0 for each in Status}
-    for job_id in situation.jobs:
-        counts[situation.statuses[job_id].name.lower()] += 1
-    completing = sum(
-        job.is_completing and situation.statuses[job_id] is Status.RUNNING for job_id, job in situation.jobs.items()
-    )
     accounts = {job.account for job in situation.jobs.values() if only_user is None or job.user_id == only_user}
-    placing = sum(start.job_id in situation.jobs for start in plan.starts) if view.mode == "enforce" else 0
-    suspended = sum(job.state is JobState.SUSPENDED for job in situation.jobs.values())
-    waiting = [job for job in situation.jobs.values() if job.state is JobState.PENDING]
-    gated = [job for job in waiting if situation.statuses[job.id] is Status.GATED]
+    gated = [
+        job
+        for job in situation.jobs.values()
+        if job.state is JobState.PENDING and situation.statuses[job.id] is Status.GATED
+    ]
     return {
         "mode": view.mode,
         "disabled": view.disabled,
@@ -471,18 +500,11 @@ def status(
         "trouble": trouble,
         "cycles": view.cycles,
         "placed": view.placed,
-        "waiting": len(waiting) - counts["placed"] - counts["overdue"] - placing,
-        "placing": counts["placed"] + counts["overdue"] + placing,
-        "running": counts["running"] - completing - suspended,
-        "completing": completing,
-        "suspended": suspended,
-        "held": sum(is_held(job) for job in waiting),
+        **job_counts(view),
         "gates": {
             "gated": len(gated),
             "renewed_per_minute": view.renewed_per_minute,
-            "nearest_s": min(
-                (job.begin_s for job in waiting if situation.statuses[job.id] is Status.GATED), default=None
-            ),
+            "nearest_s": min((job.begin_s for job in gated), default=None),
             "lease_s": situation.surveyed.lease.length_s,
         },
         "nodes": len(nodes),
@@ -507,6 +529,28 @@ def status(
         "estimates": {"starts": estimates.starts, "inside": estimates.inside} if estimates.starts else None,
         "sharing": sharing_status(view.sharing),
         **_agents(view, settings, redaction),
+    }
+
+
+def job_counts(view: View) -> JobCounts:
+    """Our jobs by state, as they are after the cycle."""
+    situation = view.situation
+    counts = {each.name.lower(): 0 for each in Status}
+    for job_id in situation.jobs:
+        counts[situation.statuses[job_id].name.lower()] += 1
+    completing = sum(
+        job.is_completing and situation.statuses[job_id] is Status.RUNNING for job_id, job in situation.jobs.items()
+    )
+    placing = sum(start.job_id in situation.jobs for start in view.plan.starts) if view.mode == "enforce" else 0
+    suspended = sum(job.state is JobState.SUSPENDED for job in situation.jobs.values())
+    waiting = [job for job in situation.jobs.values() if job.state is JobState.PENDING]
+    return {
+        "waiting": len(waiting) - counts["placed"] - counts["overdue"] - placing,
+        "placing": counts["placed"] + counts["overdue"] + placing,
+        "running": counts["running"] - completing - suspended,
+        "completing": completing,
+        "suspended": suspended,
+        "held": sum(is_held(job) for job in waiting),
     }
 
 
@@ -563,14 +607,16 @@ def _rows(
     starts = {start.job_id: start for start in view.plan.starts}
     waiting = {job.id: (place, job) for place, job in enumerate(view.situation.snapshot.waiting, 1)}
     jobs, completing = list(jobs), completing_jobs(view.situation.observed)
+    ending_on = [(node, completing[node.name]) for node in view.situation.snapshot.nodes if node.name in completing]
     rows: list[QueueRow] = []
     shared = {} if view.agents is None else whys_unpartitioned(view.agents, jobs)
+    told = lru_cache(None)(amounts)  # many jobs ask for the same
     for job in jobs:
         started = starts.get(job.id)
         place, planned = waiting.get(job.id, (None, None))
         alternative = started.alternative if started else planned.alternatives[0] if planned else None
         row = _row(view, job, started)
-        ending = "" if started or planned is None else _waits_for(planned, view.situation.snapshot.nodes, completing)
+        ending = "" if started or planned is None else _waits_for(planned, ending_on)
         reason = redaction.text("; ".join(filter(None, (row["reason"], ending, shared.get(job.id)))))
         rows.append(
             {
@@ -579,7 +625,7 @@ def _rows(
                 "waits": None if started else _wait_cause(view, job, Reason.of(row["reason"]), redaction),
                 "position": None if started else place,
                 "over_aged": planned is not None and planned.over_aged,
-                "demand": None if alternative is None else {"nodes": alternative.nodes, **amounts(alternative.demand)},
+                "demand": None if alternative is None else {"nodes": alternative.nodes, **told(alternative.demand)},
                 "starts": None if started else start_of(view, job, redaction, estimates.of.get(job.id)),
             }
         )
@@ -595,15 +641,12 @@ def _wait_cause(view: View, job: ObservedJob, reason: Reason, redaction: Redacti
     return {"kind": reason.kind.value, "about": redaction.text(reason.about), "features": features}
 
 
-def _waits_for(waiting: Job, nodes: Iterable[Node], completing: Mapping[str, int]) -> str:
+def _waits_for(waiting: Job, ending_on: Sequence[tuple[Node, int]]) -> str:
     """The completing jobs whose nodes could hold the waiting job, as one sentence; empty where there are none."""
-    if not completing:
-        return ""
     told = [
-        f"job {completing[node.name]} is still completing on {node.name}"
-        for node in nodes
-        if node.name in completing
-        and (waiting.allowed is None or node.name in waiting.allowed)
+        f"job {completing} is still completing on {node.name}"
+        for node, completing in ending_on
+        if (waiting.allowed is None or node.name in waiting.allowed)
         and any(each.demand.within(node.capacity) for each in waiting.alternatives)
     ]
     more = len(told) - MOST_COMPLETING

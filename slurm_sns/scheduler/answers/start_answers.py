@@ -1,7 +1,8 @@
 """When waiting jobs are expected to start, as JSON values."""
 
 from slurm_sns.scheduler.answers.answer_types import StartAnswer
-from slurm_sns.scheduler.answers.view import Redaction, View, named_nodes
+from slurm_sns.scheduler.answers.redaction import Redaction
+from slurm_sns.scheduler.answers.view import View, named_nodes
 from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.start_estimates.board import StartEstimate

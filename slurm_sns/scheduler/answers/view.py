@@ -5,12 +5,10 @@ ordinary user sees what `sinfo` shows everybody: how full each node is, and how 
 that withheld capacity keeps waiting is told on which nodes it is withheld, but not for whom.
 """
 
-import re
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Any
 
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
@@ -23,7 +21,6 @@ from slurm_sns.scheduler.ports import NO_RESTARTS, NONE_TAKEN_BACK, Decisions, R
 from slurm_sns.scheduler.restarts.restarter import NO_RESTARTS_YET, RestartView
 from slurm_sns.scheduler.sharing.sharer import NOTHING_SHARED, SharingView
 from slurm_sns.scheduler.snapshot.situation import Situation
-from slurm_sns.task_ids import label
 from slurm_sns.wire.values import NodeState, RunId
 
 
@@ -133,49 +130,6 @@ class DecisionRecord:
         new = tuple(start for start in plan.starts if self._last_starts.get(start.job_id) != start.nodes)
         self._last_starts = starts
         return replace(plan, actions=new)
-
-
-#: How policies and the situation name jobs in their sentences: `job 7`, `job 7, 8 and 3 more`.
-_JOBS = re.compile(r"\bjob (\d+(?:_\d+)?(?:, \d+(?:_\d+)?)*)( and \d+ more)?")
-OTHERS = "another user's job"
-
-
-class Redaction:
-    """Redacts texts and explanations for the user who owns these jobs (None: for an admin, who may see everything)."""
-
-    def __init__(self, own_jobs: Collection[int] | None) -> None:
-        self._own = own_jobs
-
-    def text(self, sentence: str) -> str:
-        """The sentence; where it names jobs that are not all the user's own, it says "another user's job" instead."""
-        return _JOBS.sub(self._redacted, sentence)
-
-    def shows(self, job_id: int) -> bool:
-        """Whether the job may be named."""
-        return self._own is None or job_id in self._own
-
-    def texts(self, sentences: Mapping[str, str]) -> dict[str, str]:
-        """The sentences, each redacted; the keys stay as they are."""
-        return {name: self.text(sentence) for name, sentence in sentences.items()}
-
-    def every_text(self, told: Any) -> Any:
-        """The same with every text redacted that stands in it, at any depth of its lists and dictionaries."""
-        match told:
-            case str():
-                return self.text(told)
-            case dict():
-                return {self.text(name): self.every_text(value) for name, value in told.items()}
-            case list() | tuple():
-                return [self.every_text(value) for value in told]
-            case other:
-                return other
-
-    def _redacted(self, match: re.Match[str]) -> str:
-        labels = [label(int(number)) if number.isdecimal() else number for number in match.group(1).split(", ")]
-        named = {int(each.partition("_")[0]) for each in labels}
-        if self._own is not None and (match.group(2) or not named <= set(self._own)):
-            return OTHERS
-        return f"job {', '.join(labels)}{match.group(2) or ''}"
 
 
 #: The most nodes that a sentence about a job names.

@@ -10,7 +10,7 @@ from slurm_sns.sim.site_report.advice import DEARER, NEAR_FACTOR, NEAR_S, is_nea
 from slurm_sns.sim.site_report.comparison import NOTICED_S, Compared
 from slurm_sns.sim.site_report.judged_sample import left_to_slurm
 from slurm_sns.sim.site_report.replays import LiveRules
-from slurm_sns.sim.site_report.site_report import INTERVALS_S, SiteReport
+from slurm_sns.sim.site_report.site_report import INTERVALS_S, Idle, IdleGpus, SiteReport
 from slurm_sns.sim.site_report.windows import DAY_S, FEWEST, WEEK_S
 from slurm_sns.sim.site_report.words import count, difference, listed, name, part, span
 
@@ -243,8 +243,9 @@ def _why(report: SiteReport) -> ReportSection:
 
 def _stranded(report: SiteReport) -> ReportSection:
     slurm, sns = report.slurm_idle, report.sns_idle
-    if not any((*slurm.idle, *sns.idle)):
-        return ReportSection("Stranded cores and memory", ["Nothing stood idle while a job waited, or no job waited."])
+    title = "Stranded cores, memory and GPUs" if slurm.gpus else "Stranded cores and memory"
+    if not any((*slurm.idle, *sns.idle, *(each.idle for each in (*slurm.gpus, *sns.gpus)))):
+        return ReportSection(title, ["Nothing stood idle while a job waited, or no job waited."])
     rows = [
         (what, *(part(getattr(each, kind)[at]) for each in (slurm, sns) for kind in ("idle", "stranded")))
         for at, what in enumerate(("cores", "memory"))
@@ -262,12 +263,39 @@ def _stranded(report: SiteReport) -> ReportSection:
         ),
     ]
     points: dict[str, Sequence[ChartPoint]] = {
-        who: [ChartPoint(what, round(100 * each.stranded[at], 3)) for at, what in enumerate(("cores", "memory"))]
+        who: [
+            *(ChartPoint(what, round(100 * each.stranded[at], 3)) for at, what in enumerate(("cores", "memory"))),
+            *(ChartPoint(_gpus(of), round(100 * of.stranded, 3)) for of in each.gpus[:MOST_BARS]),
+        ]
         for who, each in ((SLURM, slurm), (SNS, sns))
     }
     chart = ReportChart("Stranded while some job waits", "bars", points, ("", "% of the site"))
-    table = ReportTable(columns, rows, frozenset(range(1, 5)))
-    return ReportSection("Stranded cores and memory", sentences, [table], [chart])
+    tables = [ReportTable(columns, rows, frozenset(range(1, 5)))]
+    if slurm.gpus:
+        sentences.append(
+            "GPUs of a type are stranded where they are idle, no waiting job that can use them fits on their node, and "
+            "some such job would if cores and memory did not count. GPU-hours are stranded GPUs times hours, over "
+            "the replayed time."
+        )
+        tables.append(_stranded_gpus(slurm, sns))
+    return ReportSection(title, sentences, tables, [chart])
+
+
+def _stranded_gpus(slurm: Idle, sns: Idle) -> ReportTable:
+    columns = ("", "number", *(f"{what}, {who}" for who in (SLURM, SNS) for what in ("idle", "stranded", "GPU-hours")))
+    rows = [
+        (
+            _gpus(one),
+            f"{one.gpus:,}",
+            *(text for of in (one, other) for text in (part(of.idle), part(of.stranded), f"{of.stranded_h:,.0f}")),
+        )
+        for one, other in zip(slurm.gpus, sns.gpus, strict=True)
+    ]
+    return ReportTable(columns, rows, frozenset(range(1, 8)))
+
+
+def _gpus(each: IdleGpus) -> str:
+    return f"GPUs {name(each.type)}" if each.type else "GPUs without a type"
 
 
 # --- what it would leave alone

@@ -1,5 +1,7 @@
 """The types of what `sns report DUMP --json` prints: what slurm_sns would gain, from accounting."""
 
+from typing import NotRequired
+
 from typing_extensions import TypedDict
 
 
@@ -80,6 +82,21 @@ class WaitingHoursValues(TypedDict):
     """GPUs were short."""
 
 
+class IdleGpusValues(TypedDict):
+    """GPUs of a type, on average while some job waits."""
+
+    type: str
+    """The type; empty for GPUs without one."""
+    gpus: int
+    """How many GPUs of it the nodes have."""
+    idle: float
+    """The part of them that is idle, 0 to 1."""
+    stranded: float
+    """The part that is idle and that no waiting job can use for want of cores or memory."""
+    stranded_hours: float
+    """The stranded GPU-hours of the replayed weeks."""
+
+
 class IdleValues(TypedDict):
     """Parts of all cores, or of all memory, 0 to 1, on average while some job waits."""
 
@@ -91,6 +108,8 @@ class IdleValues(TypedDict):
     """Idle memory."""
     stranded_memory: float
     """Idle memory that no waiting job can use for want of cores."""
+    gpus: NotRequired[list[IdleGpusValues]]
+    """Idle GPUs by type; missing where no node has any."""
 
 
 class LeftToSlurmValues(TypedDict):

@@ -56,9 +56,21 @@ def _compared(each: Compared) -> ComparedValues:
 
 
 def _idle(each: Idle) -> IdleValues:
-    return {
+    values: IdleValues = {
         "idle_cores": each.idle[0],
         "stranded_cores": each.stranded[0],
         "idle_memory": each.idle[1],
         "stranded_memory": each.stranded[1],
     }
+    if each.gpus:
+        values["gpus"] = [
+            {
+                "type": of.type,
+                "gpus": of.gpus,
+                "idle": of.idle,
+                "stranded": of.stranded,
+                "stranded_hours": of.stranded_h,
+            }
+            for of in each.gpus
+        ]
+    return values

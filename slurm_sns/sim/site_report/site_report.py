@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from slurm_sns.config.settings import SchedulerSection
 from slurm_sns.errors import BadInput
 from slurm_sns.policies.baselines.parameters import SlurmParameters
-from slurm_sns.policies.placement.node_arrays import MEMORY, NodeArrays
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.sim.pages.running import ReportProgress, Workers, no_report
 from slurm_sns.sim.site_report.advice import PartitionAdvice, advise, longest_interval
 from slurm_sns.sim.site_report.comparison import (
@@ -25,7 +25,7 @@ from slurm_sns.sim.site_report.comparison import (
 )
 from slurm_sns.sim.site_report.judged_sample import Judged, LineSample, judge_sample
 from slurm_sns.sim.site_report.replays import MAX_JOBS, SLURM_ALONE, LiveRules, Piece, WeekRun, live_rules, run_piece
-from slurm_sns.sim.site_report.waiting_reasons import Instants
+from slurm_sns.sim.site_report.waiting_reasons import Instants, capacity_of, gpu_types
 from slurm_sns.sim.site_report.windows import Weeks, WeekWindow, chosen, cut, weeks_of, work_of
 from slurm_sns.sim.trace import TraceArrays, no_job_left
 from slurm_sns.sim.traces.cluster_nodes import read_site_cluster
@@ -53,11 +53,28 @@ class ReportRequest:
     seed: int = 0
 
 
+class IdleGpus(NamedTuple):
+    """GPUs of a type (empty: without one) that stand idle while something waits: how many there are, and which parts.
+
+    `stranded_h` are the stranded GPU-hours of the replayed weeks.
+    """
+
+    type: str
+    gpus: int
+    idle: float
+    stranded: float
+    stranded_h: float
+
+
 class Idle(NamedTuple):
-    """Parts of the site that stand idle while something waits: all of it, and what is stranded; cores, then memory."""
+    """Parts of the site that stand idle while something waits: all of it, and what is stranded; cores, then memory.
+
+    `gpus` has the types of GPUs that nodes have.
+    """
 
     idle: tuple[float, float]
     stranded: tuple[float, float]
+    gpus: Sequence[IdleGpus] = ()
 
 
 @dataclass(frozen=True)
@@ -320,8 +337,16 @@ def _waits(windows: Sequence[WeekWindow], runs: Sequence[tuple[NDArray[np.int64]
 def _idle(instants: Sequence[Instants], node_arrays: NodeArrays) -> Idle:
     """Parts of the site, on average over the instants at which something waits; 0 if there are none."""
     busy = max(1, sum(each.busy for each in instants))
-    whole = node_arrays.capacity[: MEMORY + 1].sum(axis=1) * busy
+    has = capacity_of(node_arrays)
+    whole = np.maximum(1, has * busy)
     idle, stranded = (
-        np.sum([getattr(each, name) for each in instants], axis=0) / whole for name in ("idle", "stranded")
+        (np.sum([getattr(each, name) for each in instants], axis=0) / whole).tolist() for name in ("idle", "stranded")
     )
-    return Idle((float(idle[0]), float(idle[1])), (float(stranded[0]), float(stranded[1])))
+    busy_h = sum(each.busy * each.step_s for each in instants) / 3600
+    of_types = zip(gpu_types(node_arrays), has[2:].astype(int).tolist(), idle[2:], stranded[2:], strict=True)
+    gpus = [
+        IdleGpus(kind, there, idle_part, stranded_part, stranded_part * there * busy_h)
+        for kind, there, idle_part, stranded_part in of_types
+        if there
+    ]
+    return Idle((idle[0], idle[1]), (stranded[0], stranded[1]), gpus)

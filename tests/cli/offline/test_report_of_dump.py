@@ -3,8 +3,10 @@
 import io
 import json
 import random
+import re
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from json_output import read
@@ -135,6 +137,49 @@ def test_a_dump_needs_the_nodes_and_its_options_go_with_no_looks(tmp_path, monke
         with pytest.raises(SystemExit):
             main()
         assert says in capsys.readouterr().err
+
+
+def jobs_with_gpus(days: int) -> str:
+    """At ten to each hour three jobs for 25 minutes, of which two find cores: the GPUs would be enough for four."""
+    columns = f"{COLUMNS}|ReqTRES|AllocTRES\n"
+    # The first one says when the week begins.
+    lines = ["0|u1|main|COMPLETED|2026-10-01T00:00:00|2026-10-01T00:00:00|60|60|1|1|1G|100|sbatch job.sh||\n"]
+    for hour in range(24 * days):
+        clock = f"{datetime(2026, 10, 1, tzinfo=UTC) + timedelta(hours=hour):%Y-%m-%dT%H}"
+        for minute in (50, 50, 51):
+            tres = "billing=3,cpu=3,gres/gpu=1,gres/gpu:a=1,mem=1G,node=1"
+            asked = f"1500|60|1|3|1G|100|sbatch -n 3 --gres=gpu:a:1 job.sh|{tres}|{tres}"
+            lines.append(f"{len(lines)}|u1|main|COMPLETED|{clock}:{minute}:00|{clock}:{minute}:30|{asked}\n")
+    return columns + "".join(lines)
+
+
+@pytest.mark.long
+def test_gpus_that_stand_idle_for_want_of_cores_are_counted_in_hours_by_type(sns, tmp_path):
+    (tmp_path / "slurm.conf").write_text(f"GresTypes=gpu\n{CONF.replace('=16384', '=16384 Gres=gpu:a:2')}")
+    code, out, error = sns(jobs_with_gpus(days=8), "--json", "--out", "page.html")
+    assert (code, error) == (0, "")
+    found = read("sns report", out)["accounting"]
+    # At each full hour two jobs run and one waits: two of four GPUs have one core beside them. Every half an hour
+    # is looked at.
+    for side in ("slurm_idle", "sns_idle"):
+        assert found[side]["gpus"] == [
+            {"type": "a", "gpus": 4, "idle": 0.5, "stranded": 0.5, "stranded_hours": 2 * 0.5 * 24 * 7}
+        ]
+    page = " ".join((tmp_path / "page.html").read_text().split())
+    assert "Stranded cores, memory and GPUs" in page
+    assert "GPUs a" in page
+
+
+@pytest.mark.long
+def test_a_site_without_gpus_reads_nothing_of_them(sns):
+    code, out, _ = sns(DUMP, "--weeks", "1", "--json", "--out", "page.html")
+    assert code == 0
+    assert "gpus" not in json.loads(out)["accounting"]["slurm_idle"]
+    (stranded,) = re.findall(
+        "<h2[^>]*>Stranded cores and memory</h2>(.*?)<h2", Path("page.html").read_text(), re.DOTALL
+    )
+    assert "idle" in stranded
+    assert "GPU" not in stranded
 
 
 @pytest.mark.long

@@ -8,8 +8,9 @@ from live import ALICE, ENFORCE, FOREIGN, HELD, NOW, SLURMS, job, look, node, pi
 
 from slurm_sns import __version__
 from slurm_sns.errors import BadInput, Unreachable
+from slurm_sns.gpus import NODE, GpuRequest
 from slurm_sns.metric_table import BY_NAME, CYCLE_BOUNDS_S, WAIT_BOUNDS_S, MetricType
-from slurm_sns.model import Plan, Reason, WaitKind
+from slurm_sns.model import Plan, Reason, WaitKind, gpus_of
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.answers.metrics import MetricsAnswers, view_samples
@@ -144,6 +145,17 @@ class TestOfTheNodes:
         assert shown(view(job(1, memory_per_cpu_mb=1000), nodes=nodes))["stranded_cores"] == 20
         assert shown(view(job(1, memory_per_cpu_mb=400), nodes=nodes, plan=Plan()))["stranded_cores"] == 0
         assert shown(view(nodes=nodes))["stranded_cores"] == 0
+
+    def test_gpus_are_stranded_by_type_where_no_job_that_wants_them_finds_cores_and_memory(self) -> None:
+        with_gpus = [
+            replace(each, capacity=each.capacity._replace(gpus=gpus_of({"a": 2, "b": 1})))
+            for each in (node("c1", taken=(26, 26_000)), node("c2", taken=(28, 28_000)))
+        ]
+        of_type_a = tasks(1, 4, gpus=GpuRequest(NODE, (("a", 1),)))
+        found = shown(view(of_type_a, nodes=with_gpus))
+        assert (found["free_gpus"], found["stranded_gpus"]) == ({"a": 4, "b": 2}, {"a": 4, "b": 0})
+        assert shown(view(tasks(1, 4), nodes=with_gpus))["stranded_gpus"] == {"a": 0, "b": 0}
+        assert "stranded_gpus" not in shown(view(tasks(1, 4))), "no node has any"
 
     def test_free_cores_are_withheld_for_an_over_aged_job(self) -> None:
         old = tasks(1, 28, submit_s=0, memory_per_cpu_mb=100)

@@ -37,8 +37,9 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.spread_n_share.profile_reading import programs_of
 from slurm_sns.scheduler.answers import profiles as profile_answers
+from slurm_sns.scheduler.answers.redaction import Redaction
 from slurm_sns.scheduler.answers.requests import Answers
-from slurm_sns.scheduler.answers.view import RecentCycles, Redaction, View
+from slurm_sns.scheduler.answers.view import RecentCycles, View
 from slurm_sns.scheduler.observation import JobState
 from slurm_sns.scheduler.ports import Decision, MeasuredRun
 from slurm_sns.task_ids import task_id
@@ -294,7 +295,7 @@ def test_decisions_on_another_users_job_of_the_same_number_are_not_shown() -> No
 
 @pytest.mark.parametrize("request_", [{}, {"command": None}, {"command": "quit"}, {"command": ["status"]}])
 def test_an_unknown_command_is_answered_with_the_valid_ones(request_) -> None:
-    with pytest.raises(BadInput, match="valid: status, queue, explain, profile, release"):
+    with pytest.raises(BadInput, match="valid: status, queue, overview, try, metrics, explain, job"):
         answers(view()).answer(request_, ADMIN)
 
 
@@ -593,3 +594,22 @@ def test_owners_see_what_was_measured_of_the_last_runs_of_their_own_jobs() -> No
 def test_what_is_no_list_of_jobs_is_refused(job_ids: object) -> None:
     with pytest.raises(BadInput, match="valid is a"):
         measured(ALICE, job_ids)
+
+
+class TestAnAnswerForAnotherUser:
+    def test_an_admin_gets_what_that_user_would_get(self) -> None:
+        for_bob = ask(view(*CROWD, nodes=NODES), "queue", ADMIN, as_user="bob")
+        assert for_bob == ask(view(*CROWD, nodes=NODES), "queue", BOB)
+        with pytest.raises(BadInput, match="job 1: no job of yours"):
+            ask(view(*CROWD), "explain", ADMIN, as_user="bob", job_id=1)
+
+    @pytest.mark.parametrize("caller", [ALICE, BOB])
+    def test_nobody_else_may_ask_for_one(self, caller: int) -> None:
+        with pytest.raises(BadInput, match="for SlurmUser and root alone"):
+            ask(view(*CROWD), "queue", caller, as_user="bob")
+
+    @pytest.mark.parametrize("name", ["carol", "", 7, ["bob"], "root"])
+    def test_a_user_without_a_job_or_an_admin_is_refused(self, name: object) -> None:
+        seen = view(*CROWD, job(20, user_id=0, user="root"))
+        with pytest.raises(BadInput, match="valid is an ordinary user who has a job"):
+            ask(seen, "queue", ADMIN, as_user=name)
