@@ -188,7 +188,7 @@ class BrowserPage:
         deadline_s = time.monotonic() + within_s
         while not (found := self.evaluate(expression)):
             if time.monotonic() > deadline_s:
-                raise BrowserFailed(f"not within {within_s:g} s: {expression}; the page says: {self.text('body')[:500]}")
+                raise BrowserFailed(f"not within {within_s:g} s: {expression}; shown: {self.text('body')[:500]}")
             self._browser.wait(0.02)
         return found
 
@@ -240,5 +240,7 @@ class BrowserPage:
     def accessibility_findings(self) -> list[str]:
         """What axe-core finds that is serious or critical."""
         self.evaluate(AXE.read_text(encoding="utf-8") + "; undefined")
-        found = self.evaluate("axe.run().then((r) => r.violations.map((v) => [v.impact, v.id, v.nodes.map((n) => n.html)]))")
+        found = self.evaluate(
+            "axe.run().then((r) => r.violations.map((v) => [v.impact, v.id, v.nodes.map((n) => n.html)]))"
+        )
         return [f"{impact}: {name}: {html}" for impact, name, html in found if impact in ("serious", "critical")]

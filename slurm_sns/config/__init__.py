@@ -215,7 +215,7 @@ def _pools_are_managed(settings: SnsYaml) -> None:
 
 
 def _viewers_are_named(settings: SnsYaml) -> None:
-    """Refuse half of what is needed so that a proxy may name a viewer: the page would be an anonymous one, unnoticed."""
+    """Refuse half of what a proxy needs to name a viewer: everybody would be anonymous, and nobody would know why."""
     web = settings.web
     if web.user_header and not web.trusted_addresses:
         _refuse(("web", "user_header"), f"{web.user_header} without trusted_addresses; valid: both, or null")

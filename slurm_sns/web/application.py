@@ -1,4 +1,4 @@
-"""What the page's server answers: the page, its script and styles, and the overview, the queue and explanations as JSON.
+"""What the page's server answers: the page with script and styles, and overview, queue and explanations as JSON.
 
 Every answer has the headers that keep a browser from doing anything but showing this page. Only GET and HEAD are
 answered, and only to browsers that asked for one of our names. What a request says is the filter, the numbers of rows
@@ -204,6 +204,7 @@ class _Guarded:
 def application(
     ask: Ask,
     settings: WebSection,
+    *,
     user_id_of: Callable[[str], int | None],
     admin_ids: Collection[int],
     log: Log,

@@ -1,4 +1,4 @@
-"""The HTTP server of the page: uvicorn, where a client that is slow or silent costs a bounded memory for a bounded time.
+"""The HTTP server of the page: uvicorn, where a slow or silent client costs bounded memory for a bounded time.
 
 uvicorn waits forever for a client that sends half a request, and for one that does not take its answer. Here both are
 cut off, and so are more connections than are served at once.

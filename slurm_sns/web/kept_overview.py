@@ -16,8 +16,8 @@ from anyio import to_thread
 from slurm_sns.errors import SnsError, Unreachable
 from slurm_sns.scheduler.answers.answer_types import QueueRow
 from slurm_sns.scheduler.answers.folded_arrays import with_folded_arrays
-from slurm_sns.scheduler.answers.overview import for_user
 from slurm_sns.scheduler.answers.overview_types import OverviewAnswer
+from slurm_sns.scheduler.answers.redaction import for_user
 from slurm_sns.web.page_types import PageOverview, QueuePart
 from slurm_sns.web.viewers import Viewer
 
@@ -140,7 +140,7 @@ class KeptOverview:
         else:
             self.silent_since_s = None
             self._asked_next_s = self._clock.steady() + min(
-                MOST_KEPT_S, max(LEAST_KEPT_S, kept["next_s"] - self._clock.now())
+                MOST_KEPT_S, max(LEAST_KEPT_S, kept.get("next_s", 0.0) - self._clock.now())
             )
             if self._kept is None or kept["at_s"] != self._kept["at_s"]:
                 self._sights.clear()

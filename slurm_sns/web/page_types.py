@@ -3,7 +3,7 @@
 from typing_extensions import TypedDict
 
 from slurm_sns.scheduler.answers.answer_types import QueueRow
-from slurm_sns.scheduler.answers.overview_types import DayPoint, JobCounts, NodeView
+from slurm_sns.scheduler.answers.overview_types import DayPoint, NodeView, OverviewCounts
 
 
 class QueuePart(TypedDict):
@@ -40,7 +40,7 @@ class PageOverview(TypedDict):
     """What keeps the scheduler from working; empty if nothing does."""
     chosen: str
     """The heuristic whose schedule that cycle used; empty if it had nothing to plan."""
-    counts: JobCounts
+    counts: OverviewCounts
     """The managed jobs by state."""
     nodes: list[NodeView]
     """The nodes of managed partitions, in Slurm's order."""

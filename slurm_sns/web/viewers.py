@@ -33,7 +33,7 @@ ANONYMOUS = Viewer(None)
 
 
 class Viewers:
-    """Finds out who looks. `user_id_of` is the system's list of users; `admin_ids` are those the scheduler shows all."""
+    """Finds out who looks. `user_id_of` asks the system; `admin_ids` are the users whom the scheduler shows all."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A made-up cluster as the scheduler tells it to an admin: any number of jobs and nodes, the same for the same numbers."""
+"""A made-up cluster as the scheduler tells it to an admin, with any number of jobs and nodes."""
 
 import random
 from typing import Any
@@ -44,7 +44,7 @@ def row(number: int, user: str, draws: random.Random, at_s: float, **more: Any) 
         "submit_s": at_s - draws.randrange(10, 50_000),
         "start_s": None,
         "nodes": [],
-        "reason": f"fits no node now: the nearest, n{draws.randrange(1, 9):03}, lacks {draws.randrange(1, 60)} GiB of memory",
+        "reason": f"fits no node now: n{draws.randrange(1, 9):03}, the nearest, lacks {draws.randrange(1, 60)} GiB",
         "waits": {"kind": "resources", "about": "memory", "features": ""},
         "position": None,
         "over_aged": False,
@@ -178,6 +178,6 @@ def explanation(job: dict[str, Any], label: str = "") -> dict[str, Any]:
             ],
             "details": [],
         },
-        "would_start": [{"change": "memory", "options": "--mem=12G", "nodes": ["n003"], "starts_s": None}],
+        "would_start": [{"kind": "memory", "options": "--mem=12G", "nodes": ["n003"]}],
         "unavailable": {"n012": "drained: fan"},
     }

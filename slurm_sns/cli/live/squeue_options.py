@@ -4,7 +4,7 @@ A field has squeue's letter (`squeue --format`). What slurm_sns does not know of
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from math import inf

@@ -47,9 +47,9 @@ def web(
     app = application(
         lambda request: ask(path, request, within_s=ANSWER_WITHIN_S),
         told,
-        process.user_id,
-        process.admins(settings),
-        log,
+        user_id_of=process.user_id,
+        admin_ids=process.admins(settings),
+        log=log,
     )
     where = address or told.address, port or told.port
     with listening(*where) as listener:

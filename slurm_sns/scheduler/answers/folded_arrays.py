@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ClusterShell.RangeSet import RangeSet
+
 Row = Mapping[str, Any]
 
 _LABEL = re.compile(r"(\d+)(?:_(?:(\d+)|\[([^%\]]*)(?:%(\d+))?\]))?")
@@ -36,8 +38,6 @@ def with_folded_arrays(rows: Iterable[Row]) -> list[Row]:
 
 def _joined(rows: Sequence[Row]) -> str:
     """The label of these rows of one array."""
-    from ClusterShell.RangeSet import RangeSet
-
     parts = [label_parts(row) for row in rows]
     listed = ",".join(tasks.replace(":", "/") or str(task) for _, task, tasks in parts)
     tasks = str(RangeSet(listed))

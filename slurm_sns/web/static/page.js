@@ -130,6 +130,15 @@ async function rows_wanted() {
 }
 
 let under_way = null;
+// While a button of the mouse is down nothing is replaced: what is pressed and what is released must be one thing.
+let released = Promise.resolve();
+addEventListener("pointerdown", () => {
+  released = new Promise((resolve) => {
+    const after_click = () => setTimeout(resolve);
+    addEventListener("pointerup", after_click, {once: true});
+    addEventListener("pointercancel", after_click, {once: true});
+  });
+});
 
 /** Ask for the overview, and for more rows than it has if they are shown; one at a time. */
 async function look() {
@@ -143,6 +152,7 @@ async function look_once() {
     if (answer) {
       const has_all = !page.words && page.wanted <= ROWS;
       const part = has_all ? answer.told.jobs : await rows_wanted();
+      await released;
       page.overview = answer.told;
       page.tag = answer.tag;
       show_queue(part);
