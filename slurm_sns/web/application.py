@@ -16,11 +16,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from anyio import to_thread
-from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from slurm_sns.config.settings import WebSection
@@ -215,6 +214,5 @@ def application(
     viewers = Viewers(settings, user_id_of, admin_ids, limited, clock.steady)
     page = _Page(KeptOverview(ask, clock), Explanations(ask, clock), viewers)
     hosts = LOCAL_HOSTS | {each.lower() for each in settings.hosts}
-    routes = Starlette(routes=page.routes())
-    routes.router.redirect_slashes = False  # a redirection would name a host
+    routes = Router(page.routes(), redirect_slashes=False)  # a redirection would name a host
     return _Guarded(routes, hosts, limited)

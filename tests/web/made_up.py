@@ -118,7 +118,7 @@ def overview(jobs: int = 40, nodes: int = 12, at_s: float = AT_S, *, hostile: bo
     if waiting:
         waiting[0]["over_aged"] = True
         made[1]["kept_for"] = [waiting[0]["label"]]
-    if len(waiting) > 5:
+    if len(waiting) > 5 and not hostile:
         for task, each in enumerate(waiting[2:5]):
             each |= {"label": f"4900_{task + 1}", "user": "alice", "account": "physics", "reason": waiting[2]["reason"]}
     made[-1] |= {"unavailable": "drained: fan", "jobs": [], "free": amounts(), "stranded": amounts()}
