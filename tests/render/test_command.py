@@ -17,6 +17,7 @@ FILES = [
     "sns-exporter.service",
     "sns-scheduler.service",
     "sns-watchdog.service",
+    "sns-web.service",
 ]
 
 

@@ -1,13 +1,12 @@
 """What the page's server tells whom, and in which headers."""
 
 import asyncio
-import json
 import re
 from importlib.resources import files
 from typing import Any
 
 import pytest
-from asking import BEHIND_A_PROXY, ELSEWHERE, PROXY, Asking, Scheduler
+from asking import ELSEWHERE, PROXY, Asking, Scheduler
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up import HOSTILE, overview
@@ -61,7 +60,9 @@ class TestWhoSeesWhat:
         for number, row in zip(numbers, whole["jobs"], strict=True):
             row["user"] = draws.choice(["alice", "root", "o.hara", "mallory", "trudy"])
             labels[row["label"]] = new = str(number)
-            others = draws.choice([f"behind job {draws.choice(numbers)}", f"job {number} and job {draws.choice(numbers)}"])
+            others = draws.choice(
+                [f"behind job {draws.choice(numbers)}", f"job {number} and job {draws.choice(numbers)}"]
+            )
             row |= {"job_id": number, "label": new, "name": f"name-{number}", "account": f"account-{row['user']}"}
             row |= {"reason": others}
         for node in whole["nodes"]:
@@ -264,7 +265,9 @@ class TestHeaders:
         assert answer.status_code == 421
         assert "counts" not in answer.text
 
-    @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:6831", "[::1]:6831", "SNS.example.org", "sns.example.org:8"])
+    @pytest.mark.parametrize(
+        "host", ["localhost", "127.0.0.1:6831", "[::1]:6831", "SNS.example.org", "sns.example.org:8"]
+    )
     def test_own_names_are_answered(self, scheduler: Scheduler, host: str) -> None:
         app = scheduler.application(WebSection(hosts=("sns.example.org",)))
         assert Asking(app).get("/api/overview", Host=host).status_code == 200
@@ -303,7 +306,9 @@ class TestTheFiles:
     def test_the_script_sets_texts_as_texts(self) -> None:
         text = (STATIC / "page.js").read_text(encoding="utf-8")
         assert "textContent" in text
-        forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|createContextualFragment"
+        forbidden = (
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|createContextualFragment"
+        )
         assert not re.search(forbidden + r"|\.style\b|setAttribute\(\"style|DOMParser|srcdoc", text)
         assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
 

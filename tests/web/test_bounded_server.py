@@ -125,10 +125,10 @@ def test_a_body_is_not_read(port: int) -> None:
         assert is_cut_off(client)
 
 
-@pytest.mark.parametrize("sent", [b"\x16\x03\x01 nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"x" * 10_000 + b"\r\n\r\n"])
-def test_what_is_no_request_is_told_so_and_not_logged(
-    port: int, sent: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+@pytest.mark.parametrize(
+    "sent", [b"\x16\x03\x01 nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nX: " + b"x" * 10_000 + b"\r\n\r\n"]
+)
+def test_what_is_no_request_is_told_so_and_not_logged(port: int, sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
     with connected(port) as client:
         client.sendall(sent)
         assert client.recv(1 << 16).startswith(b"HTTP/1.1 400")

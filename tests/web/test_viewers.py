@@ -53,9 +53,11 @@ def test_a_proxy_that_names_nobody_brings_anybody() -> None:
     assert Found().of(PROXY, []) == Found().of(PROXY, [""]) == Found().of(PROXY, ["  "]) == ANONYMOUS
 
 
-@pytest.mark.parametrize("name", ["mallory", "(null)", "alice,bob", "alice bob", "../alice", "a" * 33, "al\x00ice", "7:8"])
+@pytest.mark.parametrize(
+    "name", ["mallory", "(null)", "alice,bob", "alice bob", "../alice", "a" * 33, "al\x00ice", "7:8"]
+)
 def test_a_proxy_that_names_no_user_is_told_so(name: str) -> None:
-    with pytest.raises(BadInput, match="X-Remote-User is .*: valid is one name"):
+    with pytest.raises(BadInput, match=r"X-Remote-User is .*: valid is one name"):
         Found().of(PROXY, [name])
 
 
