@@ -183,14 +183,13 @@ class BrowserPage:
             raise BrowserFailed(f"{expression[:200]}: {done['exceptionDetails']}")
         return done["result"].get("value")
 
-    def wait_for(self, expression: str, within_s: float = PATIENCE_S) -> Any:
-        """Wait until the expression is true, and return its value."""
+    def wait_for(self, expression: str, within_s: float = PATIENCE_S) -> None:
+        """Wait until the expression is true, or what it finds is there."""
         deadline_s = time.monotonic() + within_s
-        while not (found := self.evaluate(expression)):
+        while not self.evaluate(f"Boolean({expression})"):
             if time.monotonic() > deadline_s:
-                raise BrowserFailed(f"not within {within_s:g} s: {expression}; shown: {self.text('body')[:500]}")
+                raise BrowserFailed(f"not within {within_s:g} s: {expression}; shown: {self.text('body')[-700:]}")
             self._browser.wait(0.02)
-        return found
 
     def text(self, selector: str) -> str:
         """What a person reads there."""
