@@ -5,6 +5,7 @@ answered, and only to browsers that asked for one of our names. What a request s
 and of a job, and, from a trusted proxy, the user.
 """
 
+import asyncio
 import gzip
 import json
 import re
@@ -89,6 +90,7 @@ class _Page:
         self._static = {
             name: Body((folder / file).read_bytes(), kind, "no-cache") for name, (file, kind) in STATIC.items()
         }
+        self._looks: asyncio.Task[None] | None = None
         self._bodies: WeakKeyDictionary[Sight, Body] = WeakKeyDictionary()
 
     def routes(self) -> list[Route]:
@@ -101,7 +103,10 @@ class _Page:
         ]
 
     async def _file(self, request: Request) -> Response:
-        body = self._static.get(request.path_params.get("name", ""))
+        name = request.path_params.get("name", "")
+        if not name:  # the browser asks for the overview next: the scheduler is asked while it loads the script
+            self._looks = asyncio.create_task(self._overview.look_ahead())
+        body = self._static.get(name)
         return PlainTextResponse("no such file", 404) if body is None else body.answer(request)
 
     def _told(self, get: Callable[[Request, Viewer], Any]) -> Callable[[Request], Any]:

@@ -130,6 +130,12 @@ class KeptOverview:
             self._sights.move_to_end(viewer)
             return self._sights[viewer]
 
+    async def look_ahead(self) -> None:
+        """Ask for a newer overview if it is time, for somebody who will look in a moment."""
+        async with self._one_asks:
+            if self._clock.steady() >= self._asked_next_s:
+                await self._renew()
+
     async def _renew(self) -> None:
         try:
             kept: OverviewAnswer = await to_thread.run_sync(self._ask, {"command": "overview"})

@@ -40,7 +40,7 @@ ADMIN = {"X-Remote-User": "bob"}
 def serve(socket: Path) -> None:
     """Serve the page until standard input ends; the first line printed is its address."""
     with served(lambda request: ask(socket, request)) as address:
-        print(address, flush=True)
+        print(address, flush=True)  # noqa: T201 -- a benchmark prints
         sys.stdin.read()
 
 
@@ -113,7 +113,7 @@ def main(jobs: int = 10_000, nodes: int = 150, loads: int = 40) -> None:
     with Chromium() as browser:
         few, many = (measured(browser, number, nodes, loads) for number in (100, jobs))
     ratios = {name: round(many[name]["median"] / few[name]["median"], 2) for name in ("first_paint_ms", "rows_ms")}
-    print(json.dumps({"few": few, "many": many, "ratio_of_medians": ratios}, indent=2))
+    print(json.dumps({"few": few, "many": many, "ratio_of_medians": ratios}, indent=2))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ def main(folder: Path = IMAGES) -> None:
     """Write the pictures."""
     with served(scheduler_of(jobs=40, nodes=12)) as address, Chromium() as browser:
         for name, dark in (("web-light", False), ("web-dark", True)):
-            with browser.page(1400, 900, dark=dark, headers={"X-Remote-User": "bob"}) as page:
+            with browser.page(1120, 780, dark=dark, headers={"X-Remote-User": "bob"}) as page:
                 page.goto(address)
                 page.wait_for("document.querySelector('#wait-curve canvas')")
                 if dark:

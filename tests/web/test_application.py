@@ -154,8 +154,8 @@ class TestTheSchedulersCost:
         assert len(scheduler.asked) == 2
 
     def test_nobody_looks_and_nobody_is_asked(self, asking: Asking, scheduler: Scheduler) -> None:
-        asking.get("/")
         asking.get("/static/page.js")
+        asking.get("/nothing")
         assert not scheduler.asked
 
     def test_a_scheduler_that_is_silent_is_told_since_when_and_nothing_old_is_shown(

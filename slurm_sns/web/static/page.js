@@ -46,7 +46,13 @@ function draw(name, attributes, classes = "") {
 }
 
 const say = (id, text) => { if (at(id).textContent !== text) at(id).textContent = text; };
-const count = (number) => number.toLocaleString("en");
+// Made once: each of these takes longer to make than to use.
+const NUMBER = new Intl.NumberFormat("en");
+const [MINUTES, SECONDS] = [{}, {second: "2-digit"}].map((more) =>
+  new Intl.DateTimeFormat("en", {hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...more}));
+const WEEKDAY = new Intl.DateTimeFormat("en", {weekday: "short"});
+const DATE = new Intl.DateTimeFormat("en", {day: "numeric", month: "short"});
+const count = (number) => NUMBER.format(number);
 const some = (number, one, more = `${one}s`) => `${count(number)} ${number === 1 ? one : more}`;
 const now_s = () => Date.now() / 1000 + page.lead_s;
 
@@ -59,11 +65,10 @@ function duration(seconds) {
 
 function clock(moment_s, seconds = false) {
   const moment = new Date(moment_s * 1000), today = new Date(now_s() * 1000);
-  const form = {hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(seconds && {second: "2-digit"})};
-  const time = moment.toLocaleTimeString("en", form);
+  const time = (seconds ? SECONDS : MINUTES).format(moment);
   if (moment.toDateString() === today.toDateString()) return time;
   const near = Math.abs(moment - today) < 6 * 86400e3;
-  return `${moment.toLocaleDateString("en", near ? {weekday: "short"} : {day: "numeric", month: "short"})} ${time}`;
+  return `${(near ? WEEKDAY : DATE).format(moment)} ${time}`;
 }
 
 const memory = (mb) => (mb < 1024 ? `${mb} MiB` : `${+(mb / 1024).toFixed(mb < 10240 ? 1 : 0)} GiB`);
@@ -156,6 +161,8 @@ async function look_once() {
       page.overview = answer.told;
       page.tag = answer.tag;
       show_queue(part);
+      show_state();
+      await new Promise((resolve) => setTimeout(resolve)); // the queue is painted before the rest is made
       show_nodes(answer.told.nodes);
       show_day(answer.told.day);
     }
