@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from slurm_sns.config.settings import WebSection
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.log import LimitedLog, Log, printable
-from slurm_sns.web.kept_overview import FIRST_ROWS, Ask, Busy, Clock, Explanations, KeptOverview, Sight
+from slurm_sns.web.kept_overview import FIRST_ROWS, Ask, Busy, Explanations, KeptOverview, PageClock, Sight
 from slurm_sns.web.page_types import NoAnswer
 from slurm_sns.web.viewers import Viewer, Viewers
 
@@ -212,7 +212,7 @@ def application(
     user_id_of: Callable[[str], int | None],
     admin_ids: Collection[int],
     log: Log,
-    clock: Clock = Clock(),  # noqa: B008 -- a value that cannot be changed
+    clock: PageClock = PageClock(),  # noqa: B008 -- a value that cannot be changed
 ) -> ASGIApp:
     """The application; `ask` sends a request to the scheduler, as one whom it treats as an admin."""
     limited = LimitedLog(log, MOST_LINES, clock.steady)

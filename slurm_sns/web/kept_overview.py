@@ -40,7 +40,7 @@ LONGEST_REST_S = 5.0
 _SEARCHED = ("label", "user", "account", "name", "partition", "state", "reason")
 
 
-class Clock(NamedTuple):
+class PageClock(NamedTuple):
     """Unix seconds, and monotonic ones."""
 
     now: Callable[[], float] = time.time
@@ -102,7 +102,7 @@ def _has(row: QueueRow, words: Sequence[str]) -> bool:
 class KeptOverview:
     """The last overview, while the scheduler answers; what it said last is not shown any longer than that."""
 
-    def __init__(self, ask: Ask, clock: Clock) -> None:
+    def __init__(self, ask: Ask, clock: PageClock) -> None:
         self._ask, self._clock = ask, clock
         self._one_asks = asyncio.Lock()
         self._kept: OverviewAnswer | None = None
@@ -158,7 +158,7 @@ class KeptOverview:
 class Explanations:
     """Asks the scheduler to explain jobs, one at a time: it answers us as an admin, whom it does not limit."""
 
-    def __init__(self, ask: Ask, clock: Clock) -> None:
+    def __init__(self, ask: Ask, clock: PageClock) -> None:
         self._ask, self._clock = ask, clock
         self._one_asks = asyncio.Lock()
         self._asking: set[str | None] = set()

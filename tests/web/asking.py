@@ -10,7 +10,7 @@ import made_up
 from slurm_sns.config.settings import WebSection
 from slurm_sns.errors import BadInput, Unreachable
 from slurm_sns.web.application import application
-from slurm_sns.web.kept_overview import Clock
+from slurm_sns.web.kept_overview import PageClock
 
 USERS = {"root": 0, "slurm": 64030, "alice": 1001, "bob": 1002, "o.hara": 1003}
 PROXY, ELSEWHERE = "192.0.2.7", "192.0.2.8"
@@ -40,7 +40,7 @@ class Scheduler:
         return made_up.explanation(found)
 
     def application(self, settings: WebSection = BEHIND_A_PROXY) -> Any:
-        clock = Clock(lambda: self.now_s, lambda: self.now_s)
+        clock = PageClock(lambda: self.now_s, lambda: self.now_s)
         return application(
             self.ask, settings, user_id_of=USERS.get, admin_ids={0, 64030}, log=self.log.append, clock=clock
         )

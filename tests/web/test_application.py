@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from slurm_sns.config.settings import WebSection
 from slurm_sns.web.application import MOST_LINES, SECURITY_HEADERS
-from slurm_sns.web.kept_overview import ASKED_AGAIN_S, FIRST_ROWS, MOST_VIEWERS, Clock, Explanations
+from slurm_sns.web.kept_overview import ASKED_AGAIN_S, FIRST_ROWS, MOST_VIEWERS, Explanations, PageClock
 from slurm_sns.web.page_types import NoAnswer, PageOverview, QueuePart
 from slurm_sns.web.viewers import Viewer
 
@@ -130,7 +130,7 @@ class TestExplanations:
             return "told"
 
         async def all_ask() -> list[Any]:
-            explanations = Explanations(ask, Clock(lambda: 0.0, lambda: moments[0]))
+            explanations = Explanations(ask, PageClock(lambda: 0.0, lambda: moments[0]))
             names = ["alice", "alice", *(f"user{number}" for number in range(20))]
             each = (explanations.of(Viewer(name, may_ask=True), {"job_id": 1}) for name in names)
             return await asyncio.gather(*each, return_exceptions=True)
@@ -191,7 +191,7 @@ class TestTheSchedulersCost:
     def test_what_is_kept_for_viewers_is_bounded(self, scheduler: Scheduler) -> None:
         from slurm_sns.web.kept_overview import KeptOverview
 
-        kept = KeptOverview(scheduler.ask, Clock(lambda: 0.0, lambda: 0.0))
+        kept = KeptOverview(scheduler.ask, PageClock(lambda: 0.0, lambda: 0.0))
 
         async def look() -> None:
             for number in range(3 * MOST_VIEWERS):
