@@ -119,9 +119,9 @@ cluster-shell: ## a shell on the controller as alice; another user with USER=roo
 
 # For the tests of the submit filter, which run it in Debian's Lua 5.1, and of the SPANK plugin, which compile it; for
 # those of resctrl, which mount an emulated one (fuse3 brings libfuse), and let Intel's pqos use it, where there is one; for
-# those of the store, which start MariaDB and PostgreSQL in temporary directories.
+# those of the store, which start MariaDB and PostgreSQL in temporary directories; for those of the page, a browser.
 test-tools: $(VENV)/bin/promtool
-	@containers/packages.sh lua5.1 gcc:build-essential fusermount3:fuse3 mariadbd:mariadb-server-core postgres:postgresql \
+	@containers/packages.sh lua5.1 gcc:build-essential fusermount3:fuse3 mariadbd:mariadb-server-core postgres:postgresql chromium \
 		$(if $(filter x86_64,$(shell uname -m)),pqos:intel-cmt-cat)
 
 # The tests of the alert rules need this one program. Debian 12 has it in its package prometheus, which would start a service.

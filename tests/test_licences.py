@@ -34,6 +34,12 @@ def test_every_licence_of_the_daemons_goes_into_their_process() -> None:
     assert {name: said for name, said in found.items() if not licences.is_compatible(said)} == {}
 
 
+def test_every_licence_of_the_page_goes_into_its_process() -> None:
+    found = {each.metadata["Name"]: licences.licence(each) for each in closure("slurm-sns", "web", set())}
+    assert {"starlette", "uvicorn", "anyio", "h11"} <= found.keys()
+    assert {name: said for name, said in found.items() if not licences.is_compatible(said)} == {}
+
+
 @pytest.mark.parametrize(
     "expression",
     [

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.cli.installations import CONTROLLER, EXPORTER, PARTS, SIMULATE, TOP
+from slurm_sns.cli.installations import CONTROLLER, EXPORTER, PARTS, SIMULATE, TOP, WEB
 from slurm_sns.cli.manual import files
 from slurm_sns.config import load
 from slurm_sns.render.texts import texts
@@ -114,8 +114,11 @@ def test_it_carries_the_claims_and_templates_of_every_page(wheel: Path) -> None:
         for path in (home / folder).rglob("*")
         if path.suffix in {".py", ".yaml", ".j2"}
     } | {"slurm_sns/report/page.html.j2"}
+    page = CHECKOUT / "slurm_sns" / "web" / "static"
+    names |= {f"slurm_sns/web/static/{path.name}" for path in page.iterdir()}
     with zipfile.ZipFile(wheel) as archive:
         carried = set(archive.namelist())
+    assert "slurm_sns/web/static/uPlot.LICENSE" in names
     assert {"slurm_sns/sim/pages/macros.md.j2", "sns_reproductions/idcp_tables/claims.yaml"} <= names
     assert names <= carried
 
@@ -166,6 +169,7 @@ DEPENDENCIES = {
     EXPORTER: {"prometheus_client"},
     SIMULATE: {"matplotlib", "numba", "numpy", "pandas", "scipy"},
     TOP: {"textual"},
+    WEB: {"starlette", "uvicorn"},
 }
 #: No installation but those whose part they are has these.
 BIG = set().union(*PARTS.values())
@@ -251,6 +255,16 @@ def test_the_screen_of_sns_top_is_there_with_its_part_alone(installation: Callab
     assert installation(TOP).run("python", "-c", program).strip() == "True"
 
 
+def test_the_page_starts_with_its_part_alone(installation: Callable[[str], Installation]) -> None:
+    program = (
+        "from slurm_sns.config.settings import WebSection\n"
+        "from slurm_sns.web.application import application\n"
+        "from slurm_sns.web.bounded_server import server\n"
+        "server(application(print, WebSection(), user_id_of=print, admin_ids=(), log=print))\n"
+    )
+    installation(WEB).run("python", "-c", program)
+
+
 def test_docs_say_how_many_packages_a_node_needs(installation: Callable[[str], Installation]) -> None:
     page = (CHECKOUT / "docs" / "admins" / "installations.md").read_text(encoding="utf-8")
     [row] = [line for line in page.splitlines() if line.startswith("| `slurm_sns` |")]
@@ -306,6 +320,7 @@ class TestNode:
             ("scheduler", "", CONTROLLER),
             ("exporter", "--once", EXPORTER),
             ("top", "", TOP),
+            ("web", "", WEB),
             ("simulate", "t.swf --nodes n.csv --policy max-jobs", SIMULATE),
             ("reproduce", "spread-n-share-example --out o", SIMULATE),
             ("workload", "lublin", SIMULATE),

@@ -20,6 +20,7 @@ from slurm_sns.cli.live import (
     site_files,
     trying,
     wait,
+    web,
 )
 from slurm_sns.cli.live.top import command as top
 from slurm_sns.cli.offline import coverage, pseudonyms, report, reproduce, simulate, workload
@@ -69,6 +70,7 @@ app.command("observe", rich_help_panel=_LOGIN)(observe.observe)
 app.command("scheduler", rich_help_panel=_RUN)(daemons.scheduler)
 app.command("watchdog", rich_help_panel=_RUN)(daemons.watchdog)
 app.command("exporter", rich_help_panel=_RUN)(exporter.exporter)
+app.command("web", rich_help_panel=_RUN)(web.web)
 app.command("draft", rich_help_panel=_RUN)(site_files.draft)
 app.command("check", rich_help_panel=_RUN)(checking.check)
 app.command("render", rich_help_panel=_RUN)(site_files.render)

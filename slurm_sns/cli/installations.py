@@ -9,12 +9,13 @@ from importlib.util import find_spec
 from slurm_sns.errors import SnsError
 
 #: What each part adds, as Python imports it; pyproject.toml has the versions.
-CONTROLLER, SIMULATE, EXPORTER, TOP = "controller", "simulate", "exporter", "top"
+CONTROLLER, SIMULATE, EXPORTER, TOP, WEB = "controller", "simulate", "exporter", "top", "web"
 PARTS = {
     CONTROLLER: ("numba", "numpy", "sqlalchemy"),
     EXPORTER: ("prometheus_client",),
     SIMULATE: ("matplotlib", "numba", "numpy", "pandas", "scipy"),
     TOP: ("textual",),
+    WEB: ("starlette", "uvicorn"),
 }
 
 

@@ -135,6 +135,7 @@ def _check(settings: SnsYaml) -> None:
     _partitions_have_nodes(settings)
     _pools_are_managed(settings)
     _shared_alone(settings)
+    _viewers_are_named(settings)
     scheduler = settings.scheduler
     if scheduler.heartbeat_timeout_s < 2 * scheduler.interval_s:
         _refuse(
@@ -211,6 +212,16 @@ def _pools_are_managed(settings: SnsYaml) -> None:
                 valid = ", ".join(settings.partitions)
                 _refuse(("rescheduling", "pools", index), f"partition '{partition}' is not managed; valid: {valid}")
     _no_repeats((partition for pool in pools for partition in pool), ("rescheduling", "pools"))
+
+
+def _viewers_are_named(settings: SnsYaml) -> None:
+    """Refuse half of what a proxy needs to name a viewer: everybody would be anonymous, and nobody would know why."""
+    web = settings.web
+    if web.user_header and not web.trusted_addresses:
+        _refuse(("web", "user_header"), f"{web.user_header} without trusted_addresses; valid: both, or null")
+    for name in ("trusted_addresses", "admins"):
+        if getattr(web, name) and not web.user_header:
+            _refuse(("web", name), "without user_header nobody is named; valid: both, or []")
 
 
 def _shared_alone(settings: SnsYaml) -> None:

@@ -7,6 +7,7 @@ Each grammar has words that say in an error message what is valid.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -44,6 +45,8 @@ _TRES = "a resource such as gres/gpu: letters, digits and . _ : / -"
 _WORD = "a word of letters, digits and _ -"
 _USER = "a user's name: small letters, digits and _ -"
 _HOST = "a host's name or address: letters, digits and . : -"
+_HEADER = "a header's name such as X-Remote-User: letters, digits and -"
+_NETWORK = "an address or a network, such as 192.0.2.7 or 192.0.2.0/24 or ::1"
 _PLUGIN = "a file name or an absolute path, such as sns.so"
 _URL = "a database URL of sqlite, mysql, mariadb or postgresql, such as sqlite:////var/lib/sns/sns.db"
 _PATH = "an absolute path of letters, digits and . _ - / (no ..)"
@@ -64,6 +67,7 @@ Tres = Annotated[str, AfterValidator(_text(r"[A-Za-z][A-Za-z0-9._:/-]*", _TRES))
 Word = Annotated[str, AfterValidator(_text(r"[A-Za-z][A-Za-z0-9_-]*", _WORD, 64)), _words(_WORD)]
 User = Annotated[str, AfterValidator(_text(r"[a-z_][a-z0-9_-]*", _USER, 32)), _words(_USER)]
 HostName = Annotated[str, AfterValidator(_text(r"[A-Za-z0-9][A-Za-z0-9.:-]*", _HOST, 253)), _words(_HOST)]
+HeaderName = Annotated[str, AfterValidator(_text(r"[A-Za-z][A-Za-z0-9-]*", _HEADER, 64)), _words(_HEADER)]
 PluginFile = Annotated[str, AfterValidator(_text(rf"(?:{_ABSOLUTE}|[A-Za-z0-9_-]+)\.so", _PLUGIN)), _words(_PLUGIN)]
 # A URL may hold a password: `writeOnly` keeps its value out of error messages.
 DatabaseUrl = Annotated[
@@ -117,6 +121,17 @@ def _node_list(text: str) -> str:
 
 NodeList = Annotated[str, AfterValidator(_node_list), _words(_NODES)]
 
+
+def _network(text: str) -> str:
+    """Check an address or a network."""
+    try:
+        ip_network(text)
+    except ValueError:
+        raise _invalid(_NETWORK) from None
+    return text
+
+
+Network = Annotated[str, AfterValidator(_network), _words(_NETWORK)]
 
 _GPUS = "GPUs as in Gres= of slurm.conf, such as gpu:4 or gpu:a100:2,gpu:h100:2"
 

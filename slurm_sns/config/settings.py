@@ -5,6 +5,7 @@ specifications. A setting without a default must be given.
 """
 
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -247,6 +248,22 @@ class SharingSection(Section):
     most_extension: Annotated[float, Field(ge=1, le=100, allow_inf_nan=False)] = 4.0
 
 
+class WebSection(Section):
+    """The page of `sns web`: where it listens, and whom a reverse proxy may name as the viewer."""
+
+    address: grammar.HostName = "127.0.0.1"
+    port: Annotated[int, Field(ge=1, le=65_535)] = 6831
+    hosts: tuple[grammar.HostName, ...] = ()
+    user_header: grammar.HeaderName | None = None
+    trusted_addresses: tuple[grammar.Network, ...] = ()
+    admins: tuple[grammar.Name, ...] = ()
+
+    @property
+    def trusted_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """The addresses of connections on which the header counts."""
+        return tuple(map(ip_network, self.trusted_addresses))
+
+
 class StoreSection(Section):
     """Where decisions and history are kept, and for how long."""
 
@@ -273,5 +290,6 @@ class SnsYaml(with_policies_own_sections(Section, "matching", "spread_n_share"))
     learning: LearningSection = LearningSection()
     rescheduling: ReschedulingSection = ReschedulingSection()
     sharing: SharingSection = SharingSection()
+    web: WebSection = WebSection()
     store: StoreSection = StoreSection()
     log_level: Literal["debug", "info", "warning", "error"] = "info"

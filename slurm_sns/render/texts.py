@@ -28,6 +28,7 @@ _TEMPLATES = (
     "sns-scheduler.service",
     "sns-watchdog.service",
     "sns-exporter.service",
+    "sns-web.service",
 )
 #: The names of our groups in resctrl, as node/resctrl/groups.py and node/group_writes.py make them.
 _GROUP_NAMES = {"shared": "sns_shared", "job": "sns_job"}

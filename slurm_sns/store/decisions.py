@@ -160,7 +160,7 @@ class StoredDecisions:
 
 
 def _decision(row: Mapping[Any, Any]) -> Decision:
-    read = {column: None if row[column] is None else json.loads(row[column]) for column in _JSON}
+    read: dict[str, Any] = {column: None if row[column] is None else json.loads(row[column]) for column in _JSON}
     # There are records that have GPUs as pairs of a name and a number.
     read["demand"] |= read["demand"].pop("gpus", ())
     return Decision(**{**row, **read, "nodes": tuple(filter(None, row["nodes"].split(",")))})

@@ -19,7 +19,6 @@ import default_settings
 
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.model import Resources
-from slurm_sns.policies.placement.node_arrays import all_but_gpus
 from slurm_sns.policies.profile import Program
 from slurm_sns.scheduler.observation import JobState, Observation, ObservedJob, ObservedNode
 from slurm_sns.submit.hints import NO_HINTS, Hints
@@ -71,7 +70,7 @@ def running_jobs(nodes: int, first: int) -> list[ObservedJob]:
 
 
 def _node(number: int, busy: float, rng: np.random.Generator) -> ObservedNode:
-    taken = Resources(*(int(rng.binomial(amount, busy)) for amount in all_but_gpus(PAPER_NODE)))
+    taken = Resources(*(int(rng.binomial(amount, busy)) for amount in PAPER_NODE.all_but_gpus))
     return ObservedNode(f"n{number:05}", frozenset({PARTITION}), PAPER_NODE, taken)
 
 

@@ -17,6 +17,7 @@ FILES = [
     "sns-exporter.service",
     "sns-scheduler.service",
     "sns-watchdog.service",
+    "sns-web.service",
 ]
 
 
@@ -43,7 +44,7 @@ def test_the_files_are_written_once(sns, tmp_path: Path, config: Path) -> None:
     assert (code, errors) == (0, "")
     assert output.splitlines() == [f"{tmp_path / 'out' / name}: written" for name in FILES]
     code, output, errors = sns("render", tmp_path / "out", "--config", config)
-    assert (code, output, errors) == (0, f"{tmp_path / 'out'}: up to date, 8 files\n", "")
+    assert (code, output, errors) == (0, f"{tmp_path / 'out'}: up to date, 9 files\n", "")
 
 
 def test_check_tells_by_its_exit_code_and_writes_nothing(sns, tmp_path: Path, config: Path) -> None:

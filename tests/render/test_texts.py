@@ -176,7 +176,7 @@ class TestUnits:
                 units.append(tmp_path / name)
                 units[-1].write_text(text.replace("\nExecStart=sns ", "\nExecStart=true "))  # sns is not installed here
         done = subprocess.run(["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False)
-        assert (len(units), done.returncode, done.stdout + done.stderr) == (4, 0, "")
+        assert (len(units), done.returncode, done.stdout + done.stderr) == (5, 0, "")
 
     def test_systemd_makes_the_directories_under_its_own_roots(self, tmp_path: Path) -> None:
         unit = texts(configured(tmp_path, "paths: {run_dir: /run/a/b, state_dir: /var/lib/c}\n"), SOURCE)
@@ -202,7 +202,7 @@ class TestUnits:
 
     def test_the_daemons_run_as_slurms_user_with_this_configuration(self, tmp_path: Path) -> None:
         unit = texts(configured(tmp_path, "slurm: {user: slurmadm}\npaths: {sns_command: /opt/sns/bin/sns}\n"), SOURCE)
-        for name in ("scheduler", "watchdog"):
+        for name in ("scheduler", "watchdog", "web"):
             text = unit[f"sns-{name}.service"]
             assert f"\nExecStart=/opt/sns/bin/sns {name} --config {SOURCE}\n" in text
             assert "\nUser=slurmadm\n" in text

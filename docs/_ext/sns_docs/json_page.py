@@ -32,11 +32,13 @@ from slurm_sns.cli.live import node_types
 from slurm_sns.cli.live.node_types import LayoutJson, NodeReportJson
 from slurm_sns.node.agent import shown_types
 from slurm_sns.node.agent.shown_types import AgentJson
-from slurm_sns.scheduler.answers import answer_types
+from slurm_sns.scheduler.answers import answer_types, overview_types
 from slurm_sns.scheduler.answers.answer_types import ExplainAnswer, ProgramSummary, QueueRow, StatusAnswer, TryAnswer
 from slurm_sns.sim.results import summary_types
 from slurm_sns.sim.results.summary_types import SimulationSummary
 from slurm_sns.sim.site_report import report_types
+from slurm_sns.web import page_types
+from slurm_sns.web.page_types import NoAnswer, PageOverview, QueuePart
 from sns_docs.markdown import code, escaped, table
 
 #: What each command prints with --json.
@@ -63,6 +65,12 @@ PRINTED: Mapping[str, Any] = {
     "sns node show": NodeReportJson,
     "sns node layout": LayoutJson,
 }
+#: What `sns web` serves to the page's script, and to other programs.
+SERVED: Mapping[str, Any] = {
+    "sns web, api/overview": PageOverview,
+    "sns web, api/jobs": QueuePart,
+    "sns web, without an answer": NoAnswer,
+}
 #: A line of `sns status --watch --json` and `sns queue --watch --json`.
 WATCHED = WatchLine
 #: Beside its fields this one has those that the policy's parameters are called.
@@ -72,7 +80,7 @@ OPEN = "sns simulate"
 KINDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "null": "null"}
 
 #: The modules of the types, each after those whose types it extends.
-MODULES = (answer_types, shown_types, node_types, summary_types, report_types, json_types)
+MODULES = (answer_types, overview_types, page_types, shown_types, node_types, summary_types, report_types, json_types)
 
 _Schema = Mapping[str, Any]
 
@@ -127,7 +135,7 @@ def _own_docstrings(of: ast.ClassDef) -> Iterator[tuple[str, str]]:
 
 def text() -> str:
     """Each command with the fields of its JSON, and the schema."""
-    lines = [line for command, kind in PRINTED.items() for line in _lines(command, schema(kind))]
+    lines = [line for command, kind in (*PRINTED.items(), *SERVED.items()) for line in _lines(command, schema(kind))]
     return "\n".join([*lines, *_lines("--watch", schema(WATCHED))])
 
 

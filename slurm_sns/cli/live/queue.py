@@ -65,9 +65,10 @@ def queue(
 
     -u -A -p -t -j --me -S -o -h are as in squeue; -u takes names only. -n and -w are not: they are --limit and --watch.
     """
-    from slurm_sns.cli.live.squeue_options import JobFilter, in_order, with_folded_arrays
+    from slurm_sns.cli.live.squeue_options import JobFilter, in_order
     from slurm_sns.cli.live.waiting_words import groups
     from slurm_sns.cli.live.watch import show
+    from slurm_sns.scheduler.answers.folded_arrays import with_folded_arrays
 
     _require_one_form(as_json=as_json, why=why, form=form, sort=sort, limit=limit)
     look = _look(why=why, form=form, limit=limit, heading=not noheader)

@@ -4,7 +4,7 @@ A field has squeue's letter (`squeue --format`). What slurm_sns does not know of
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from math import inf
@@ -17,6 +17,7 @@ from slurm_sns.cli.live.waiting_words import cell
 from slurm_sns.errors import BadInput
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
+from slurm_sns.scheduler.answers.folded_arrays import label_parts
 from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.task_ids import task_of
 
@@ -28,10 +29,7 @@ _STATES = {"running": ("R", "RUNNING"), "suspended": ("S", "SUSPENDED"), "comple
 _PENDING = ("PD", "PENDING")
 #: The valid names of states: Slurm's, and those of slurm_sns that Slurm does not have.
 STATES = (*_PENDING, *(name for names in _STATES.values() for name in names), "WAITING", "HELD", "PLACED", "ALL")
-_LABEL = re.compile(r"(\d+)(?:_(?:(\d+)|\[([^%\]]*)(?:%(\d+))?\]))?")
 _FIELD = re.compile(r"%(\.?)([0-9]{0,4})([A-Za-z])")
-#: A longer list of tasks is cut, as squeue cuts it (SLURM_BITSTR_LEN).
-MOST_LISTED = 64
 #: Later than any job began: a time to count from where only the order matters.
 LATE_S = float(2**40)
 #: What squeue prints where there is nothing to say.
@@ -49,23 +47,14 @@ class SqueueField(NamedTuple):
 
 def numbers(row: Row) -> tuple[int, int]:
     """The number of the job or of its array, and its task, of several the first; -1 for a job without one."""
-    array, task, tasks = _parts(row)
+    array, task, tasks = label_parts(row)
     return array, next(listed(tasks), -1) if tasks else -1 if task is None else task
-
-
-def _parts(row: Row) -> tuple[int, int | None, str]:
-    """A label in parts: `41` or `41_7` or `41_[8-99%5]` as the number, the task, and the expression of several."""
-    found = _LABEL.fullmatch(row["label"])
-    if found is None:  # no label of Slurm's; the job is shown all the same
-        return row["job_id"], None, ""
-    number, task, tasks, _ = found.groups()
-    return int(number), None if task is None else int(task), tasks or ""
 
 
 def _job_id(row: Row) -> int:
     """Slurm's job id; that of its array for a task that stands in the array's record, as Slurm has no other."""
     number = int(row["job_id"])
-    return number if task_of(number) is None else _parts(row)[0]
+    return number if task_of(number) is None else label_parts(row)[0]
 
 
 def _state(row: Row) -> tuple[str, str]:
@@ -122,7 +111,7 @@ FIELDS = (
     SqueueField("A", "JOBID", lambda row, _: str(_job_id(row)), _job_id),
     SqueueField("C", "CPUS", lambda row, _: str(row["cpus"]), lambda row: row["cpus"]),
     SqueueField("D", "NODES", lambda row, _: str(_nodes(row) or _NOTHING), lambda row: _nodes(row) or 0),
-    SqueueField("F", "ARRAY_JOB_ID", lambda row, _: str(_parts(row)[0]), numbers),
+    SqueueField("F", "ARRAY_JOB_ID", lambda row, _: str(label_parts(row)[0]), numbers),
     SqueueField("M", "TIME", _time, lambda row: -_began_s(row)),
     SqueueField("N", "NODELIST", lambda row, _: folded(row["nodes"])),
     SqueueField("P", "PARTITION", lambda row, _: row["partition"]),
@@ -150,34 +139,6 @@ _OF_COLUMNS: Mapping[str, Key] = {
     "START": lambda row: _of_start(row, "low_s"),
     "BY-LIMITS": lambda row: _of_start(row, "limits_s"),
 }
-
-
-def with_folded_arrays(rows: Iterable[Row]) -> list[Row]:
-    """The rows, in which tasks of an array that wait alike are one, as squeue shows them: `4711_[7,12-99%2]`.
-
-    It stands where the first of them stood. A list of tasks that Slurm cuts off stays as it is.
-    """
-    alike: dict[object, list[Row]] = {}
-    for at, row in enumerate(rows):
-        array, task, tasks = _parts(row)
-        is_waiting_task = row["waits"] is not None and (task is not None or tasks) and not tasks.endswith("...")
-        key = (array, row["state"], *row["waits"].values(), row["partition"]) if is_waiting_task else at
-        alike.setdefault(key, []).append(row)
-    return [each[0] if len(each) == 1 else {**each[0], "label": _joined(each)} for each in alike.values()]
-
-
-def _joined(rows: Sequence[Row]) -> str:
-    """The label of these rows of one array."""
-    from ClusterShell.RangeSet import RangeSet
-
-    parts = [_parts(row) for row in rows]
-    listed = ",".join(tasks.replace(":", "/") or str(task) for _, task, tasks in parts)
-    tasks = str(RangeSet(listed))
-    if len(tasks) > MOST_LISTED:
-        tasks = f"{tasks[:MOST_LISTED].rpartition(',')[0]},..."
-    limits = (found.group(4) for row in rows if (found := _LABEL.fullmatch(row["label"])) and found.group(4))
-    limit = next(limits, "")
-    return f"{parts[0][0]}_[{tasks}{'%' * bool(limit)}{limit}]"
 
 
 class JobFilter(NamedTuple):
@@ -229,7 +190,7 @@ def _of_jobs(jobs: str) -> Callable[[Row], bool]:
 
 def _is(row: Row, number: int, task: int | None) -> bool:
     """Whether the row is the job, belongs to the array, or has the task; tasks that Slurm cuts off count as there."""
-    array, own_task, tasks = _parts(row)
+    array, own_task, tasks = label_parts(row)
     if task is None:
         return number in (array, row["job_id"])
     if array != number or not tasks:

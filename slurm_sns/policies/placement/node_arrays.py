@@ -75,7 +75,7 @@ class NodeArrays:
         An untyped demand counts against the row of all GPUs only: on a node with GPUs of several types it leaves open
         which type Slurm takes.
         """
-        cores, *others = all_but_gpus(of)
+        cores, *others = of.all_but_gpus
         counts = dict(of.gpus)
         return (
             ON_NO_NODE if self._is_nowhere(of) else cores,
@@ -138,11 +138,6 @@ class NodeArrays:
     def total(self) -> Resources:
         """The capacity of all nodes together."""
         return self.resources(self.capacity.sum(axis=1).tolist())
-
-
-def all_but_gpus(of: Resources) -> tuple[int, int, int, int, int]:
-    """The amounts of the rows before `GPUS`."""
-    return of.cores, of.memory_mb, of.ways, of.bandwidth_gbps, of.closids
 
 
 def gpu_names(of_nodes: Iterable[Resources]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from slurm_sns.node_lists import folded
 from slurm_sns.policies.base import Considered, Explanation
 from slurm_sns.policies.placement.heuristics import Heuristic, one_group
 from slurm_sns.policies.placement.kinds_of_jobs import OncePerKind
-from slurm_sns.policies.placement.node_arrays import GPUS, Amounts, Indices, all_but_gpus, ever_holding, holding, roomy
+from slurm_sns.policies.placement.node_arrays import GPUS, Amounts, Indices, ever_holding, holding, roomy
 from slurm_sns.policies.placement.pass_record import Match, MemberRecord, PassRecord, Schedule, Withheld
 
 NEAREST_SHOWN = 3
@@ -346,7 +346,7 @@ def _lack(node: str, lacks: Resources, nowhere: Iterable[tuple[str, int]], *, no
     closid = "CLOSID (each job with cache ways there has one)"
     lacks = lacks._replace(gpus=(*lacks.gpus, *nowhere))
     units = (_plural("core", lacks.cores), "MiB", "ways", "GB/s of bandwidth", closid)
-    parts = [f"{amount} {unit}" for amount, unit in zip(all_but_gpus(lacks), units, strict=True) if amount > 0]
+    parts = [f"{amount} {unit}" for amount, unit in zip(lacks.all_but_gpus, units, strict=True) if amount > 0]
     parts += gpus_in_words(lacks.gpus)
     if parts:
         names = [name for amount, name in zip(lacks, RESOURCES, strict=True) if amount]  # no amount is negative

@@ -11,7 +11,7 @@ user; the order is this project's own.
 from collections.abc import Sequence
 
 from slurm_sns.model import Alternative
-from slurm_sns.policies.placement.node_arrays import CLOSIDS, NodeArrays, all_but_gpus
+from slurm_sns.policies.placement.node_arrays import CLOSIDS, NodeArrays
 
 
 def use(alternative: Alternative, node_arrays: NodeArrays) -> float:
@@ -19,7 +19,7 @@ def use(alternative: Alternative, node_arrays: NodeArrays) -> float:
     if alternative.exclusive:
         return alternative.slowdown * alternative.nodes / max(len(node_arrays.names), 1)  # there may be no nodes now
     demand, total = alternative.demand, node_arrays.total
-    pairs = [*zip(all_but_gpus(demand)[:CLOSIDS], all_but_gpus(total)[:CLOSIDS], strict=True)]
+    pairs = [*zip(demand.all_but_gpus[:CLOSIDS], total.all_but_gpus[:CLOSIDS], strict=True)]
     wholes = dict(total.gpus)
     pairs += [(needed, wholes.get(name, 0)) for name, needed in demand.gpus]
     shares = [needed * alternative.nodes / whole for needed, whole in pairs if whole > 0]

@@ -98,7 +98,8 @@ def gpu_types(node_arrays: NodeArrays) -> tuple[str, ...]:
 
 def capacity_of(node_arrays: NodeArrays) -> Floats:
     """What all nodes have (`amounts_of`)."""
-    return amounts_of(node_arrays.capacity[_rows(node_arrays)]).sum(axis=1).astype(np.float64)
+    found: Floats = amounts_of(node_arrays.capacity[_rows(node_arrays)]).sum(axis=1).astype(np.float64)
+    return found
 
 
 def amounts_of(rows: Integers) -> Integers:

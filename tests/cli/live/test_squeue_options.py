@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shown import EVIL, FORBIDDEN, NOW, row
 
-from slurm_sns.cli.live.squeue_options import FIELDS, MOST_LISTED, JobFilter, SqueueFormat, in_order, with_folded_arrays
+from slurm_sns.cli.live.squeue_options import FIELDS, JobFilter, SqueueFormat, in_order
 from slurm_sns.errors import BadInput
+from slurm_sns.scheduler.answers.folded_arrays import MOST_LISTED, with_folded_arrays
 from slurm_sns.task_ids import task_id
 
 MEMORY = {"kind": "resources", "about": "memory", "features": ""}

@@ -20,7 +20,7 @@ from oracles.rescheduling.site import SiteJob, SiteState
 from oracles.rescheduling.victims import victims
 from slurm_sns.model import ActiveState, Resources
 from slurm_sns.policies.placement.heuristics import Heuristic
-from slurm_sns.policies.placement.node_arrays import all_but_gpus, amounts
+from slurm_sns.policies.placement.node_arrays import amounts
 
 #: The node for a demand among nodes with room, in list order.
 ChooseNode = Callable[[SiteState, Resources, Sequence[str]], str]
@@ -43,7 +43,7 @@ def by(heuristic: Heuristic) -> ChooseNode:
     def choose(site: SiteState, demand: Resources, nodes: Sequence[str]) -> str:
         capacity = amounts([site.capacity[node] for node in nodes])
         free = amounts([site.free[node] for node in nodes])
-        scores = heuristic(capacity, free, np.arange(len(nodes)), all_but_gpus(demand))
+        scores = heuristic(capacity, free, np.arange(len(nodes)), demand.all_but_gpus)
         return nodes[int(np.argmin(scores))]
 
     return choose

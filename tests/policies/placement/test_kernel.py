@@ -18,7 +18,7 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters, ways_to_withhold
 from slurm_sns.policies.placement.heuristic_names import alternative_orders, tie_rules
 from slurm_sns.policies.placement.heuristics import HEURISTICS
-from slurm_sns.policies.placement.node_arrays import NodeArrays, all_but_gpus
+from slurm_sns.policies.placement.node_arrays import NodeArrays
 from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 
@@ -288,7 +288,7 @@ def test_many_profiled_jobs_on_many_nodes_are_the_same_too(reservations, is_unif
     capacity = Resources(28, 128 * GB, 20, 118, 3)
     listed = [Node(f"n{at}", capacity, capacity) for at in range(60)]
     for at in range(60, 300):
-        free = Resources(*(int(rng.integers(0, amount + 1)) for amount in all_but_gpus(capacity)))
+        free = Resources(*(int(rng.integers(0, amount + 1)) for amount in capacity.all_but_gpus))
         listed.append(Node(f"n{at}", capacity, free))
     if not is_uniform:
         listed = [

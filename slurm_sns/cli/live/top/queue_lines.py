@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from slurm_sns.cli.live.queue_view import COLUMNS, QueueColumn, Row
-from slurm_sns.cli.live.squeue_options import JobFilter, SqueueFormat, in_order, with_folded_arrays
+from slurm_sns.cli.live.squeue_options import JobFilter, SqueueFormat, in_order
 from slurm_sns.cli.live.top.cell_text import cells, fitted
 from slurm_sns.cli.live.waiting_words import cell
+from slurm_sns.scheduler.answers.folded_arrays import with_folded_arrays
 
 #: The widest that a column becomes. WHY, the last one, takes what is left of the line.
 WIDEST = {
