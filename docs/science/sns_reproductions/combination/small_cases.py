@@ -7,7 +7,6 @@ from itertools import combinations
 import numpy as np
 
 from slurm_sns.model import Alternative, Job
-from slurm_sns.policies.placement.node_arrays import all_but_gpus
 from slurm_sns.policies.placement.portfolio import Portfolio
 from slurm_sns.policies.placement.waiting_queue import WaitingQueue
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
@@ -45,7 +44,7 @@ def best_of_all(jobs: Sequence[Job], free: Free, capacity: tuple[int, ...]) -> V
 
 def _placed(alternative: Alternative, free: Free, capacity: tuple[int, ...]) -> Iterator[Free]:
     """What is left after each way to place the alternative; nodes of which equally much is free are alike."""
-    needed = capacity if alternative.exclusive else all_but_gpus(alternative.demand)
+    needed = capacity if alternative.exclusive else alternative.demand.all_but_gpus
     fitting = [at for at, left in enumerate(free) if all(a <= b for a, b in zip(needed, left, strict=True))]
     seen = set()
     for chosen in combinations(fitting, alternative.nodes):
