@@ -57,6 +57,7 @@ const some = (number, one, more = `${one}s`) => `${count(number)} ${number === 1
 const now_s = () => Date.now() / 1000 + page.lead_s;
 
 function duration(seconds) {
+  if (seconds === 0) return "0 s";
   if (seconds < 1) return `${Math.max(0, Math.round(seconds * 1000))} ms`;
   if (seconds < 120) return `${Math.round(seconds)} s`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
