@@ -131,7 +131,7 @@ def test_the_keyboard_alone_is_enough(opened: Open, jobs: dict[str, int]) -> Non
     assert page.evaluate(FOCUSED) == labels[1]
     page.press("Tab", 2, shift=True)
     assert page.evaluate(FOCUSED) == "filter"
-    page.type(str(jobs["array"]))
+    page.type(f"{jobs['array']}_")  # a number alone may stand in other cells, too
     page.wait_for("document.querySelectorAll('#rows tr').length === 1")
 
 

@@ -122,17 +122,19 @@ async function get(path, tag = "") {
   return {told, tag: answer.headers.get("ETag") ?? ""};
 }
 
+/** The rows that are to be shown; asked for again if others are wanted by the time they are there. */
 async function rows_wanted() {
+  const {words, wanted} = page;
   const found = {rows: [], matching: 0, total: 0};
   do {
-    const limit = Math.min(MOST_ROWS, page.wanted - found.rows.length);
-    const query = new URLSearchParams({offset: found.rows.length, limit, q: page.words});
+    const limit = Math.min(MOST_ROWS, wanted - found.rows.length);
+    const query = new URLSearchParams({offset: found.rows.length, limit, q: words});
     const {told} = await get(`api/jobs?${query}`);
     Object.assign(found, {matching: told.matching, total: told.total});
     found.rows.push(...told.rows);
     if (told.rows.length < limit) break;
-  } while (found.rows.length < page.wanted);
-  return found;
+  } while (found.rows.length < wanted);
+  return words === page.words && wanted === page.wanted ? found : rows_wanted();
 }
 
 let under_way = null;
@@ -156,9 +158,8 @@ async function look_once() {
   try {
     const answer = await get("api/overview", page.tag);
     if (answer) {
-      const has_all = !page.words && page.wanted <= ROWS;
-      const part = has_all ? answer.told.jobs : await rows_wanted();
       await released;
+      const part = !page.words && page.wanted <= ROWS ? answer.told.jobs : await rows_wanted();
       page.overview = answer.told;
       page.tag = answer.tag;
       show_queue(part);
@@ -566,9 +567,10 @@ at("close").addEventListener("click", () => at("explanation").close());
 at("explanation").addEventListener("click", (event) => { if (event.target === at("explanation")) at("explanation").close(); });
 at("explanation").addEventListener("close", () => {
   mark("");
+  // The browser has given the focus back already, unless the row was replaced meanwhile. By now it may have gone on.
   const label = page.opener?.closest("tr")?.dataset.job;
   const again = label && [...at("rows").children].find((each) => each.dataset.job === label)?.querySelector("button");
-  (again ?? page.opener)?.focus();
+  if (document.activeElement === document.body) (again ?? page.opener)?.focus();
   page.opener = null;
 });
 
