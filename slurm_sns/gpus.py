@@ -23,8 +23,10 @@ MOST_BYTES = 1024
 #: Entries of one text: no node has GPUs of more types.
 MOST_ENTRIES = 8
 
-#: More than any node has; sums over many jobs stay within 64 bits.
+#: More than any job asks for; sums over many jobs stay within 64 bits.
 MOST_GPUS = 1 << 24
+#: More than any node has of a type. What a slurm.conf says beyond is a mistake, and does not count.
+MOST_OF_A_NODE = 4096
 
 #: `gres:` and `gres/` stand before the name in some releases and texts.
 _PREFIX = re.compile(r"\Agres[:/]")
@@ -104,12 +106,15 @@ def asked(texts: GresTexts) -> GpuRequest | None:
 
 
 def listed(text: str) -> Gpus:
-    """The GPUs of a list such as `gpu:a100:2,gpu:h100:2`; none if it is empty.
+    """The GPUs of a node by a list such as `gpu:a100:2,gpu:h100:2`; none if it is empty.
 
     Raises:
-        BadInput: it is none.
+        BadInput: it is none, or has more of a type than any node.
     """
-    return gpus_of(_by_type(text)) if text else ()
+    found = _by_type(text) if text else {}
+    if any(count > MOST_OF_A_NODE for count in found.values()):
+        raise BadInput(f"more than {MOST_OF_A_NODE} GPUs of a type on a node")
+    return gpus_of(found)
 
 
 def without(text: str, names: frozenset[str]) -> str:
@@ -124,7 +129,8 @@ def name_of(entry: str) -> str:
 
 def of_node(amounts: Mapping[str, int]) -> Gpus:
     """The GPUs among a node's gres, by name and type: `gpu` counts those without a type, `gpu:a100` those of one."""
-    return gpus_of({name[len(GPU) + 1 :]: amount for name, amount in amounts.items() if _is_gpu(name)})
+    counts = {name[len(GPU) + 1 :]: amount for name, amount in amounts.items() if _is_gpu(name)}
+    return gpus_of({kind: min(count, MOST_OF_A_NODE) for kind, count in counts.items()})
 
 
 def of_tres(amounts: Mapping[str, int]) -> Gpus:

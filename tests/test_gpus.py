@@ -5,6 +5,7 @@ import pytest
 from slurm_sns import gpus
 from slurm_sns.errors import BadInput, Infeasible
 from slurm_sns.gpus import GpuRequest, GresTexts
+from slurm_sns.model import gpus_of
 
 READ = {
     "gres/gpu:2": {"": 2},
@@ -95,3 +96,9 @@ def test_a_nodes_gpus_are_counted_by_type_and_in_all() -> None:
     assert seen == (("gpu", 3), ("gpu:a", 2))
     assert (gpus.by_type(seen), gpus.total(seen)) == ({"a": 2, "": 1}, 3)
     assert gpus.of_tres({"gpu": 3, "gpu:a": 2, "llc": 4}) == seen
+
+
+def test_a_node_has_no_more_gpus_than_scores_can_tell_whatever_is_written_for_it() -> None:
+    assert gpus.of_node({"gpu:a": 40_000_000, "gpu": 1}) == gpus_of({"a": gpus.MOST_OF_A_NODE, "": 1})
+    with pytest.raises(BadInput, match="more than 4096 GPUs of a type"):
+        gpus.listed("gpu:a:4097")

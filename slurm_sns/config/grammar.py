@@ -133,7 +133,9 @@ def _network(text: str) -> str:
 
 Network = Annotated[str, AfterValidator(_network), _words(_NETWORK)]
 
-_GPUS = "GPUs as in Gres= of slurm.conf, such as gpu:4 or gpu:a100:2,gpu:h100:2"
+_GPUS = (
+    f"GPUs as in Gres= of slurm.conf, such as gpu:4 or gpu:a100:2,gpu:h100:2, at most {gpus.MOST_OF_A_NODE} of a type"
+)
 
 
 def _gpu_list(text: str) -> str:

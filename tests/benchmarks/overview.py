@@ -49,16 +49,16 @@ def figures(jobs: int, nodes: int, repeat: int) -> dict:
 
     situation = look()
     view = View(jobs, 0.1, "enforce", False, 1, 0, 0, situation, policy.plan(situation.snapshot))
-    shared = SharedOverview(SETTINGS, EstimateBoard(), list)
+    shared = SharedOverview(SETTINGS, EstimateBoard(), list, interval_s=1.0)
     day = LastDay(Forgets(), list, Outage(sys.stderr.write))
     day.publish(view)
-    whole = shared._made(view, "")
+    whole = shared._made(view)
     user = whole["jobs"][0]["user"]
     found = {
         "jobs": len(whole["jobs"]),
         "nodes": len(whole["nodes"]),
         "answer_mb": round(len(json.dumps(whole)) / 1e6, 2),
-        "made": measured(lambda: shared._made(view, ""), repeat),
+        "made": measured(lambda: shared._made(view), repeat),
         "encoded": measured(lambda: json.dumps(whole), repeat),
         "for_user": measured(lambda: json.dumps(for_user(whole, user)), repeat),
         "publish": measured(lambda: day.publish(view), repeat),

@@ -88,7 +88,7 @@ def scheduler(
         rules=parts.submission_rules(settings, policy),
         measurements=ports.measurements,
         metrics=metrics.answer,
-        overview=parts.overview(told, board, day),
+        overview=parts.overview(settings, told, board, day),
     )
     process.log.info(
         "scheduler: mode %s, policy %s, partitions %s", settings.mode, settings.policy, ",".join(settings.partitions)

@@ -261,9 +261,11 @@ def last_day(ports: Ports, counters: Counters) -> LastDay:
     return LastDay(ports.history, counters.take_waits_s, Outage(ports.log))
 
 
-def overview(settings: Settings, board: EstimateBoard, day: LastDay) -> Callable[[View, str, str | None], JsonText]:
+def overview(
+    config: Config, told: Settings, board: EstimateBoard, day: LastDay
+) -> Callable[[View, str, str | None], JsonText]:
     """What answers with the overview."""
-    return SharedOverview(settings, board, lambda: day.points).answer
+    return SharedOverview(told, board, lambda: day.points, interval_s=config.scheduler.interval_s).answer
 
 
 def metrics(

@@ -26,8 +26,8 @@ NO_WEIGHTS: Weights = (0, 0, 0, 0)
 #: The weight of the configured memory; so free memory decides only among nodes with the same configured memory.
 CONFIGURED_FIRST = 1000
 #: The weight of a free GPU; so free cores decide only among nodes with equally many. No node has as many cores, and the
-#: sum fits into the kernel's scores with all GPUs that a node can have.
-GPUS_FIRST = 1 << 17
+#: sum fits into the kernel's scores with 64 types of `gpus.MOST_OF_A_NODE` GPUs.
+GPUS_FIRST = 1 << 21
 #: The order in which occupied shares are added; those of GPUs follow.
 ADDED = (CORES, BANDWIDTH, WAYS)
 

@@ -27,6 +27,8 @@ from slurm_sns.task_ids import label
 
 #: The part of the scheduler's time that overviews may take.
 MOST_OF_TIME = 0.02
+#: A caller is told to ask again after so many seconds at least, also where the next cycle is late.
+LEAST_S = 0.5
 #: Encoded overviews are kept for so many users, of one cycle.
 MOST_KEPT = 16
 #: The kinds of waits (WaitKind) that never end by themselves.
@@ -34,7 +36,10 @@ _NEVER = ("too large", "never")
 
 
 class SharedOverview:
-    """The overview that all who ask share. `now_s` gives Unix seconds, `cpu_s` the calling thread's seconds of CPU."""
+    """The overview that all who ask share; a cycle ends every `interval_s`.
+
+    `now_s` gives Unix seconds, `cpu_s` the calling thread's seconds of CPU.
+    """
 
     def __init__(
         self,
@@ -42,38 +47,39 @@ class SharedOverview:
         board: EstimateBoard,
         day: Callable[[], Sequence[DayPoint]],
         *,
+        interval_s: float,
         now_s: Callable[[], float] = time.time,
         cpu_s: Callable[[], float] = time.thread_time,
     ) -> None:
-        self._settings, self._board, self._day = settings, board, day
+        self._settings, self._board, self._day, self._interval_s = settings, board, day, interval_s
         self._now_s, self._cpu_s = now_s, cpu_s
         self._making = threading.Lock()
         self._view: View | None = None
         self._whole: OverviewAnswer | None = None
         self._made_s = self._spent_s = 0.0
-        #: By user; None is an admin.
-        self._told: dict[str | None, JsonText] = {}
+        #: JSON without its end, by user; None is an admin.
+        self._told: dict[str | None, str] = {}
 
     def answer(self, view: View, trouble: str, user: str | None) -> JsonText:
         """The overview for this user, None for an admin: of this view, or of an earlier one until it may be made anew.
 
-        A user who has no job in Slurm has the empty name.
+        A user who has no job in Slurm has the empty name. What troubles the scheduler is told as it is now.
         """
         with self._making:
             began_s, now_s = self._cpu_s(), self._now_s()
             if self._whole is None or (view is not self._view and not self._made_s <= now_s < self._next_s):
-                self._view, self._whole, self._made_s, self._spent_s = view, self._made(view, trouble), now_s, 0.0
+                self._view, self._whole, self._made_s, self._spent_s = view, self._made(view), now_s, 0.0
                 self._told.clear()
             if user not in self._told:
                 if len(self._told) >= MOST_KEPT:
                     del self._told[next(iter(self._told))]
                 told = self._whole if user is None else for_user(self._whole, user)
-                text = json.dumps(told)
+                self._told[user] = json.dumps({name: value for name, value in told.items() if name != "trouble"})[:-1]
                 self._spent_s += self._cpu_s() - began_s
-                self._told[user] = JsonText(f'{text[:-1]}, "next_s": {self._next_s}}}')  # known when all is encoded
-            return self._told[user]
+            next_s = max(self._next_s, view.at_s + self._interval_s, now_s + LEAST_S)
+            return JsonText(f'{self._told[user]}, "trouble": {json.dumps(trouble)}, "next_s": {next_s}}}')
 
-    def _made(self, view: View, trouble: str) -> OverviewAnswer:
+    def _made(self, view: View) -> OverviewAnswer:
         rows = queue(view, None, self._board.now)
         never = sum(row["waits"] is not None and row["waits"]["kind"] in _NEVER for row in rows)
         return {
@@ -81,7 +87,7 @@ class SharedOverview:
             "cycle_s": view.took_s,
             "mode": view.mode,
             "disabled": view.disabled,
-            "trouble": trouble,
+            "trouble": "",
             "chosen": view.plan.report.chosen,
             "counts": {**job_counts(view), "never": never},
             "jobs": rows,

@@ -20,6 +20,7 @@ from math import ceil
 from typing import NamedTuple
 
 from slurm_sns.errors import BadInput
+from slurm_sns.gpus import MOST_OF_A_NODE
 from slurm_sns.model import Alternative, Job, Node, Resources, gpus_of
 from slurm_sns.sim.trace import (
     SHORTEST_RUN_S,
@@ -35,7 +36,7 @@ from slurm_sns.sim.trace import (
 )
 from slurm_sns.sim.traces.columns import FIRST_DATA_LINE, LARGEST, number_in
 from slurm_sns.sim.traces.files import TraceFile
-from slurm_sns.sim.traces.gpus import MOST_GPUS, require_few_types
+from slurm_sns.sim.traces.gpus import require_few_types
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, MOST_CORES, MOST_GB, MOST_NODES, NAME
 
 MILLI = 1000
@@ -299,7 +300,7 @@ def _number(
 
 
 def _whole(source: TraceFile, line: int, column: str, row: Mapping[str, str]) -> int:
-    value = _number(source, line, column, row, MOST_GPUS)
+    value = _number(source, line, column, row, MOST_OF_A_NODE)
     if value != int(value):
-        raise source.error(line, column, f"'{row[column][:40]}'", f"a whole number from 0 to {MOST_GPUS}")
+        raise source.error(line, column, f"'{row[column][:40]}'", f"a whole number from 0 to {MOST_OF_A_NODE}")
     return int(value)

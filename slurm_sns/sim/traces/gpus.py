@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from slurm_sns.errors import BadInput
+from slurm_sns.gpus import MOST_OF_A_NODE
 from slurm_sns.model import GPU, Gpus, gpus_of
 
-#: Far above any real node and cluster; the planner has a row of numbers for each type.
-MOST_GPUS = 4096
+#: Far above any real cluster; the planner has a row of numbers for each type.
 MOST_TYPES = 64
 
-VALID = f"empty, or GPUs of a node as in 4, a100:4 and a100:2+h100:1, at most {MOST_GPUS} of a type"
+VALID = f"empty, or GPUs of a node as in 4, a100:4 and a100:2+h100:1, at most {MOST_OF_A_NODE} of a type"
 _PART = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._-]{0,63}):)?([0-9]{1,5})")
 #: What Slurm adds in brackets: of which sockets they are, or which ones are meant.
 _BRACKETS = re.compile(r"\([^()]*\)?")
@@ -28,7 +28,7 @@ def is_gpus(cell: str) -> bool:
     parts = [_PART.fullmatch(each) for each in cell.split("+")]
     types = [part[1] for part in parts if part]
     numbers = [int(part[2]) for part in parts if part]
-    return len(types) == len(parts) == len({*types}) and max(numbers) <= MOST_GPUS
+    return len(types) == len(parts) == len({*types}) and max(numbers) <= MOST_OF_A_NODE
 
 
 def gpus_in_cell(cell: str) -> Gpus:
@@ -51,7 +51,7 @@ def gpus_in_gres(gres: str) -> Gpus:
         number = more.pop() if more and (more[-1].isdecimal() or len(more) > 1) else "1"
         kind, *rest = more or [""]
         if rest not in ([], ["no_consume"]) or not is_gpus(f"{kind}:{number}" if kind else number):
-            raise BadInput(f"Gres {word.strip()[:40]!r}; valid as gpu:4 or gpu:a100:4, at most {MOST_GPUS}")
+            raise BadInput(f"Gres {word.strip()[:40]!r}; valid as gpu:4 or gpu:a100:4, at most {MOST_OF_A_NODE}")
         counts[kind] += int(number)
     return gpus_of(counts)
 

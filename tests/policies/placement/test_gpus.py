@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from clusters import GB, job, node, placed, plan
 
-from slurm_sns.gpus import MOST_GPUS
+from slurm_sns.gpus import MOST_OF_A_NODE
 from slurm_sns.model import Alternative, Node, Resources, gpus_of
 from slurm_sns.policies.base import JobRequest, NodeType, Request
 from slurm_sns.policies.baselines.compact import exclusive_alternatives, shared_alternatives
@@ -17,6 +17,7 @@ from slurm_sns.policies.placement.rules import Rules
 from slurm_sns.policies.placement.use import use
 from slurm_sns.policies.spread_n_share.parameters import SpreadingParameters
 from slurm_sns.policies.spread_n_share.scales import alternatives as spreading_alternatives
+from slurm_sns.sim.traces.gpus import MOST_TYPES
 
 
 def with_gpus(
@@ -117,8 +118,9 @@ def test_best_fit_gpus_is_best_fit_cores_where_no_node_has_gpus_and_costs_nothin
 
 
 def test_the_largest_number_of_gpus_still_ranks_before_cores():
-    most = with_gpus("most", {"": MOST_GPUS}, cores=1000)
-    fewer = with_gpus("fewer", {"": MOST_GPUS}, {"": MOST_GPUS - 1}, cores=1000)
+    whole = {f"t{at}": MOST_OF_A_NODE for at in range(MOST_TYPES)}
+    most = with_gpus("most", whole, cores=1000)
+    fewer = with_gpus("fewer", whole, whole | {"t0": MOST_OF_A_NODE - 1}, cores=1000)
 
     assert placed(plan([most, fewer], [job(1, 8), job(2, 992), job(3, 8)], "best-fit-gpus")) == {
         1: "fewer",

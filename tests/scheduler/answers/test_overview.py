@@ -41,7 +41,7 @@ class Times:
     """A clock, and CPU time that goes on by a step with each reading."""
 
     def __init__(self, step_s: float = 0.0) -> None:
-        self.now_s, self.used_s, self.step_s = 1000.0, 0.0, step_s
+        self.now_s, self.used_s, self.step_s = float(NOW), 0.0, step_s
 
     def cpu_s(self) -> float:
         self.used_s += self.step_s
@@ -49,7 +49,8 @@ class Times:
 
 
 def shared(times: Times) -> SharedOverview:
-    return SharedOverview(ENFORCE, EstimateBoard(), list, now_s=lambda: times.now_s, cpu_s=times.cpu_s)
+    times_of = {"now_s": lambda: times.now_s, "cpu_s": times.cpu_s}
+    return SharedOverview(ENFORCE, EstimateBoard(), list, interval_s=1.0, **times_of)
 
 
 def overview(of: View, user: str | None = None, trouble: str = "") -> dict:
@@ -136,7 +137,7 @@ class TestItsCost:
         times = Times(step_s=0.1)
         of = shared(times)
         next_s = json.loads(of.answer(view(tasks(1, 28)), "", None))["next_s"]
-        assert next_s == 1000 + 0.1 * 50
+        assert next_s == NOW + 0.1 * 50
         times.now_s = next_s
         assert [row["job_id"] for row in json.loads(of.answer(view(tasks(2, 28)), "", None))["jobs"]] == [2]
 
@@ -145,7 +146,25 @@ class TestItsCost:
         of = shared(times)
         seen = view(*CROWD)
         of.answer(seen, "", None)
-        assert json.loads(of.answer(seen, "", "bob"))["next_s"] == 1000 + 2 * 0.1 * 50
+        assert json.loads(of.answer(seen, "", "bob"))["next_s"] == NOW + 2 * 0.1 * 50
+
+    def test_who_asked_first_is_told_of_what_the_others_cost(self) -> None:
+        of, seen = shared(Times(step_s=0.1)), view(*CROWD)
+        for user in (None, "bob"):
+            of.answer(seen, "", user)
+        assert json.loads(of.answer(seen, "", None))["next_s"] == NOW + 2 * 0.1 * 50
+
+    def test_before_the_next_cycle_ends_there_is_nothing_to_ask_for(self) -> None:
+        times = Times()
+        of, seen = shared(times), view(*CROWD)
+        assert json.loads(of.answer(seen, "", None))["next_s"] == NOW + 1
+        times.now_s += 30  # cycles fail
+        assert json.loads(of.answer(seen, "", None))["next_s"] == NOW + 30.5
+
+    def test_trouble_is_told_while_it_lasts_though_no_cycle_ends(self) -> None:
+        of, seen = shared(Times()), view(*CROWD)
+        for trouble in ("", "slurmctld does not answer", ""):
+            assert json.loads(of.answer(seen, trouble, "bob"))["trouble"] == trouble
 
     def test_a_clock_that_was_set_back_does_not_keep_an_old_one(self) -> None:
         times = Times(step_s=0.1)
