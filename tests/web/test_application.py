@@ -45,6 +45,13 @@ class TestWhoSeesWhat:
         own = {row["label"] for row in told["jobs"]["rows"]}
         assert {share["label"] for node in told["nodes"] for share in node["jobs"]} <= {"", *own}
 
+    def test_new_trouble_is_told_though_no_cycle_has_ended(self, scheduler: Scheduler) -> None:
+        asking = Asking(scheduler.application())
+        assert asking.json("/api/overview", "alice")["trouble"] == ""
+        scheduler.overview = {**scheduler.overview, "trouble": "slurmctld does not answer"}
+        scheduler.now_s += 5
+        assert asking.json("/api/overview", "alice")["trouble"] == "slurmctld does not answer"
+
     def test_admins_of_the_configuration_see_all(self, asking: Asking) -> None:
         told = asking.json("/api/overview", "bob")
         assert {row["user"] for row in told["jobs"]["rows"]} == {"alice", "bob", "carol"}
