@@ -258,5 +258,8 @@ def _ask_once(path: Path, request: dict[str, Any], asked: str, within_s: float) 
         raise Unreachable(f"no {asked} answers at {path}: {problem.strerror or problem}") from None
     if not line:
         raise Unreachable(f"the {asked} at {path} closed the connection without an answer")
-    reply: dict[str, Any] = json.loads(line)
+    try:
+        reply: dict[str, Any] = json.loads(line)
+    except ValueError:
+        raise Unreachable(f"the {asked} at {path} closed the connection within its answer") from None
     return reply

@@ -82,6 +82,7 @@ class Sight:
             "is_admin": self._viewer.is_admin,
             "explains": self._viewer.may_ask,
             "at_s": seen["at_s"],
+            "next_s": seen.get("next_s", seen["at_s"]),
             "cycle_s": seen["cycle_s"],
             "mode": seen["mode"],
             "disabled": seen["disabled"],

@@ -30,6 +30,8 @@ class PageOverview(TypedDict):
     """Whether the viewer may ask for explanations."""
     at_s: float
     """When the cycle ended that it shows, Unix seconds."""
+    next_s: float
+    """Before this moment there is no newer one, Unix seconds."""
     cycle_s: float
     """How long that cycle took, seconds."""
     mode: str

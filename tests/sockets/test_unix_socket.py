@@ -237,3 +237,21 @@ def test_an_answer_that_is_json_already_arrives_as_what_it_says(path: Path) -> N
     told = {"names": ["c1", 'a "quoted" name\n'], "free": None}
     with ControlSocket(path, lambda *_: JsonText(json.dumps(told))):
         assert ask(path, {}) == told
+
+
+def test_an_answer_that_is_cut_off_is_none(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+
+        def cut_off() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(b'{"answer": {"jobs": [')
+
+        answering = threading.Thread(target=cut_off)
+        answering.start()
+        with pytest.raises(Unreachable, match="closed the connection within its answer"):
+            ask(path, {})
+        answering.join()

@@ -121,6 +121,12 @@ def user_id(name: str) -> int | None:
         return None
 
 
+def user_id_of_exactly(name: str) -> int | None:
+    """The same, but None for another spelling of the name that jobs show, as directories of other systems may allow."""
+    found = user_id(name)
+    return found if found is not None and pwd.getpwuid(found).pw_name == name else None
+
+
 def require_commands() -> None:
     """Check that Slurm's commands are in PATH: without them a placement could not be taken back.
 

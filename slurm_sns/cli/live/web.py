@@ -47,7 +47,7 @@ def web(
     app = application(
         lambda request: ask(path, request, within_s=ANSWER_WITHIN_S),
         told,
-        user_id_of=process.user_id,
+        user_id_of=process.user_id_of_exactly,
         admin_ids=process.admins(settings),
         log=log,
     )

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
+from slurm_sns.errors import SnsError
 from slurm_sns.json_text import JsonText
 from slurm_sns.model import NOTHING, Node, Resources
 from slurm_sns.policies.placement.reasons import kept_nodes
@@ -29,8 +30,8 @@ from slurm_sns.task_ids import label
 MOST_OF_TIME = 0.02
 #: A caller is told to ask again after so many seconds at least, also where the next cycle is late.
 LEAST_S = 0.5
-#: Encoded overviews are kept for so many users, of one cycle.
-MOST_KEPT = 16
+#: So many users are told of one overview; who comes after them asks again when it is made anew.
+MOST_USERS = 64
 #: The kinds of waits (WaitKind) that never end by themselves.
 _NEVER = ("too large", "never")
 
@@ -64,6 +65,9 @@ class SharedOverview:
         """The overview for this user, None for an admin: of this view, or of an earlier one until it may be made anew.
 
         A user who has no job in Slurm has the empty name. What troubles the scheduler is told as it is now.
+
+        Raises:
+            SnsError: too many users look at this one.
         """
         with self._making:
             began_s, now_s = self._cpu_s(), self._now_s()
@@ -71,8 +75,10 @@ class SharedOverview:
                 self._view, self._whole, self._made_s, self._spent_s = view, self._made(view), now_s, 0.0
                 self._told.clear()
             if user not in self._told:
-                if len(self._told) >= MOST_KEPT:
-                    del self._told[next(iter(self._told))]
+                if len(self._told) >= MOST_USERS and user is not None:
+                    raise SnsError(
+                        f"{MOST_USERS} users look at the overview already; try again in a minute, or sns queue"
+                    )
                 told = self._whole if user is None else for_user(self._whole, user)
                 self._told[user] = json.dumps({name: value for name, value in told.items() if name != "trouble"})[:-1]
                 self._spent_s += self._cpu_s() - began_s

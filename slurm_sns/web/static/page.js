@@ -2,7 +2,8 @@
 
 const POLL_S = 5;
 const PATIENCE_S = 25; // the server waits 15 s for the scheduler
-const OLD_S = 30; // an overview that is older is told
+const PRESSED_S = 2; // the longest press that is waited for
+const OLD_S = 30; // so long after there should be a newer overview it is told that there is none
 const ROWS = 200; // in the list at first, and with each click on the button
 const MOST_ROWS = 1000; // of one answer
 const BOXES = 200; // more nodes are cells of a grid
@@ -143,8 +144,8 @@ let released = Promise.resolve();
 addEventListener("pointerdown", () => {
   released = new Promise((resolve) => {
     const after_click = () => setTimeout(resolve);
-    addEventListener("pointerup", after_click, {once: true});
-    addEventListener("pointercancel", after_click, {once: true});
+    for (const each of ["pointerup", "pointercancel"]) addEventListener(each, after_click, {once: true});
+    setTimeout(resolve, PRESSED_S * 1000); // a button may come up where nobody tells us: over a menu, outside the window
   });
 });
 
@@ -210,7 +211,7 @@ function tick() {
     status = "slurm_sns is disabled: Slurm alone places the jobs. An admin turns it on again: sns enable";
   } else if (overview?.trouble) {
     status = `Trouble: ${shown(overview.trouble)}`;
-  } else if (age_s > OLD_S) {
+  } else if (overview && now_s() > Math.max(overview.at_s, overview.next_s) + OLD_S) {
     status = `No cycle has ended since ${clock(overview.at_s, true)}. On the controller: sns status`;
   }
   say("status", overview || failing ? status : "Asking the scheduler …");
@@ -291,7 +292,8 @@ function told_of_node(node) {
   const told = [`${node.name}: ${node.free.cores} of ${some(node.capacity.cores, "core")} free`];
   told.push(`${memory(node.free.memory_mb)} of ${memory(node.capacity.memory_mb)} free`);
   if (node.stranded.cores) told.push(`${some(node.stranded.cores, "core")} of use to no waiting job`);
-  if (node.stranded.memory_mb) told.push(`${memory(node.stranded.memory_mb)} of use to no waiting job`);
+  const lost = gpus(node.stranded.gpus);
+  if (lost) told.push(`${lost} of use to no waiting job`);
   if (node.capacity.ways) told.push(`${node.free.ways} of ${node.capacity.ways} ways free`);
   const free = gpus(node.free.gpus);
   if (Object.keys(node.capacity.gpus).length) told.push(`${free || "no GPU"} free of ${gpus(node.capacity.gpus)}`);
@@ -322,13 +324,10 @@ function steps(node, {width, height}) {
   });
 }
 
-/** What is stranded: of the cores a strip at the right, of the memory one at the top, where no step reaches. */
+/** The stranded cores: a strip at the right. */
 function stranded(node, {width, height}) {
   const wide = (node.stranded.cores / Math.max(1, node.capacity.cores)) * width;
-  const high = (node.stranded.memory_mb / Math.max(1, node.capacity.memory_mb)) * height;
-  const strips = wide ? [{x: width - wide, y: 0, width: wide, height}] : [];
-  if (high && width > wide) strips.push({x: 0, y: 0, width: width - wide, height: high});
-  return strips.map((each) => draw("rect", {...each, fill: "url(#hatch)"}, "stranded"));
+  return wide ? [draw("rect", {x: width - wide, y: 0, width: wide, height, fill: "url(#hatch)"}, "stranded")] : [];
 }
 
 /** A strip of the cache's ways below the box, and the GPUs below that. */
@@ -343,9 +342,11 @@ function below(node, {width, height}) {
   }
   if (node.capacity.ways) made.unshift(draw("rect", {x: 0, y: height + 3, width, height: 5}, "ways"));
   const number = (of) => Object.values(of).reduce((sum, each) => sum + each, 0);
-  const all = number(node.capacity.gpus), taken = all - number(node.free.gpus);
+  const all = number(node.capacity.gpus), taken = all - number(node.free.gpus), lost = number(node.stranded.gpus);
   for (let each = 0; each < Math.min(all, 16); each += 1) {
-    made.push(draw("rect", {x: each * 7.5, y: height + 11, width: 5.5, height: 5.5}, each < taken ? "gpu taken" : "gpu"));
+    const where = {x: each * 7.5, y: height + 11, width: 5.5, height: 5.5};
+    made.push(draw("rect", where, each < taken ? "gpu taken" : "gpu"));
+    if (each >= taken && each < taken + lost) made.push(draw("rect", {...where, fill: "url(#hatch)"}, "stranded"));
   }
   return made;
 }

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from live import BOB, ENFORCE, FOREIGN, HELD, NOW, job, look, node, pinned, running, situation, tasks
 
+from slurm_sns.errors import SnsError
 from slurm_sns.log import Outage
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs
@@ -173,12 +174,21 @@ class TestItsCost:
         times.now_s = 10.0
         assert [row["job_id"] for row in json.loads(of.answer(view(tasks(2, 28)), "", None))["jobs"]] == [2]
 
-    def test_many_users_do_not_fill_the_memory(self) -> None:
-        of = shared(Times())
-        seen = view(*CROWD)
-        for at in range(100):
-            of.answer(seen, "", f"user{at}")
-        assert len(of._told) <= 16
+    def test_of_many_users_some_are_told_later_and_it_is_made_anew_all_the_same(self) -> None:
+        times = Times(step_s=0.01)
+        of, refused, made = shared(times), 0, set()
+        for second in range(600):
+            times.now_s += 1
+            seen = view(at_s=times.now_s)
+            for at in range(5):
+                try:
+                    told = json.loads(of.answer(seen, "", f"user{(5 * second + at) % 100}"))
+                except SnsError:
+                    refused += 1
+                else:
+                    made.add(told["at_s"])
+        assert refused
+        assert len(made) > 10
 
 
 def lines() -> tuple[list[str], Outage]:
