@@ -196,7 +196,6 @@ function show_state() {
 /** What changes with time: the age of what is shown, and what is wrong. */
 function tick() {
   const {overview, failing} = page;
-  const age_s = overview ? Math.max(0, now_s() - overview.at_s) : 0;
   if (overview) {
     const facts = [overview.mode, `cycle ${duration(overview.cycle_s)}`, overview.chosen];
     facts.push(`as of ${clock(overview.at_s, true)}`);
