@@ -27,7 +27,7 @@ SIZE = (142, 30)
 
 async def screen() -> str:
     """The screen as SVG."""
-    doors = Doors(lambda _: small(), lambda *_: "", lambda: None, lambda _: "", lambda _: "", lambda: NOW)
+    doors = Doors(lambda _: small(), lambda *_: "", lambda: False, lambda _: "", lambda _: "", lambda: NOW)
     app = ClusterTop(doors, JobChoice(), ColumnLines())
     async with app.run_test(size=SIZE) as pilot:
         while not app.has_overview:

@@ -75,7 +75,7 @@ async def measured(jobs: int, nodes: int, presses: int, size: tuple[int, int]) -
         asked_s.append(time.perf_counter())
         return {**json.loads(line), "next_s": NOW + 1}
 
-    doors = Doors(ask, lambda *_: "", lambda: None, lambda _: "", lambda _: "", lambda: NOW)
+    doors = Doors(ask, lambda *_: "", lambda: False, lambda _: "", lambda _: "", lambda: NOW)
     app = Drawn(doors, JobChoice(), ColumnLines())
     async with app.run_test(size=size):
         while not app.has_overview:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from overviews import large, overview, small, waiting
+from overviews import large, overview, running, small, waiting
 from shown import EVIL, FORBIDDEN, NOW
 from textual.events import Key
 from textual.pilot import Pilot
@@ -18,6 +18,7 @@ from slurm_sns.cli.live.squeue_options import JobFilter
 from slurm_sns.cli.live.top.app import ClusterTop
 from slurm_sns.cli.live.top.job_acts import Doors
 from slurm_sns.cli.live.top.queue_lines import ColumnLines, JobChoice
+from slurm_sns.cli.live.top.screens import ExplanationScreen
 from slurm_sns.errors import BadInput, Refused, SnsError, Unreachable
 
 SMALL, WIDE = (80, 24), (160, 50)
@@ -55,6 +56,7 @@ class Outside:
         self.switched: list[bool] = []
         self.may_not = ""
         self.slurm_refuses = ""
+        self.is_off = False
 
     def acts(self) -> list:
         """All that was asked for beside looking."""
@@ -74,9 +76,10 @@ class Outside:
         self.commands.append(command)
         return ""
 
-    def _may_switch(self) -> None:
+    def _may_switch(self) -> bool:
         if self.may_not:
             raise BadInput(self.may_not)
+        return self.is_off
 
     def _switch(self, on: bool) -> str:
         self.switched.append(on)
@@ -146,7 +149,8 @@ def follow(
         app = ClusterTop(outside.doors, choice or JobChoice(), options.pop("form", ColumnLines()), **options)
         async with app.run_test(size=size) as pilot:
             seen = Seen(pilot)
-            if not isinstance(outside.answers["overview"], Exception):
+            answer = outside.answers["overview"]
+            if not isinstance(answer, Exception) and "mode" in answer:
                 await seen.wait_for("waiting,")
             await story(seen)
 
@@ -213,6 +217,77 @@ def test_the_cursor_moves_by_keys_and_stays_on_its_job_when_the_queue_changes() 
         assert "4721" in seen.cursor
 
     follow(story, outside)
+
+
+def test_a_job_that_has_left_the_queue_is_said_and_no_other_one_is_acted_on() -> None:
+    outside = Outside({**small(), "next_s": NOW + 0.6})
+    shown = outside.answers["overview"]
+
+    async def story(seen: Seen) -> None:
+        await seen.press("down")
+        seen._pilot.app.say("an old message")
+        outside.answers["overview"] = {**shown, "jobs": [row for row in shown["jobs"] if row["label"] != "4721"]}
+        await seen.wait_for("4721 has left the queue")
+        assert "old message" not in seen.told
+        assert not any(line.startswith(">") for line in seen.lines())
+        await seen.press("r", "t", "enter")
+        assert "4721 has left the queue: move the cursor" in seen.told
+        assert "yes" not in seen.text
+        await seen.press("down", "r")
+        assert "Give job" in seen.told
+
+    assert all(each["command"] == "overview" for each in follow(story, outside).asked)
+
+
+def test_the_cursor_stays_on_an_array_of_which_a_task_starts() -> None:
+    outside = Outside({**small(), "next_s": NOW + 0.6})
+    shown = outside.answers["overview"]
+
+    async def story(seen: Seen) -> None:
+        await seen.press("down", "down")
+        rows = [running(50, ["c1"], label="4722_3") if row["label"] == "4722_3" else row for row in shown["jobs"]]
+        outside.answers["overview"] = {**shown, "jobs": rows}
+        await seen.wait_for("4722_[4-5]")
+        assert "4722_[4-5]" in seen.cursor
+        assert "has left" not in seen.text
+
+    follow(story, outside)
+
+
+def test_words_that_hide_the_job_of_the_cursor_select_another_one() -> None:
+    async def story(seen: Seen) -> None:
+        await seen.press("/", *"bob")
+        assert "has left" not in seen.text
+        await seen.press("enter")
+        assert "4730" in seen.cursor
+
+    follow(story)
+
+
+def test_an_explanation_can_come_before_its_screen_is_made() -> None:
+    screen = ExplanationScreen(waiting(1))
+    screen.fail("no")
+    screen.say("so")
+    screen.explain(["an explanation"])
+
+    async def story(seen: Seen) -> None:
+        await seen._pilot.app.push_screen(screen)
+        await seen.wait_for("an explanation")
+        assert "so" in seen.lines()
+
+    follow(story)
+
+
+def test_an_overview_of_another_version_is_told_and_asked_for_again() -> None:
+    shown = small()
+    outside = Outside({key: value for key, value in shown.items() if key != "mode"})
+
+    async def story(seen: Seen) -> None:
+        await seen.wait_for("sns and the scheduler may be of different versions")
+        outside.answers["overview"] = shown
+        await seen.wait_for("6 waiting, 3 running")
+
+    follow(story, outside, WIDE)
 
 
 def test_a_queue_longer_than_the_screen_scrolls_with_the_cursor() -> None:
@@ -486,7 +561,138 @@ class TestActs:
             await seen.press("y")
             await seen.wait_for("slurm_sns is now")
 
-        assert follow(story, Outside({**small(), "disabled": True})).acts() == [False]
+        outside = Outside({**small(), "disabled": True})
+        outside.is_off = True
+        assert follow(story, outside).acts() == [False]
+
+    def test_what_somebody_else_disabled_meanwhile_is_not_disabled_again(self) -> None:
+        outside = Outside()
+        outside.is_off = True
+
+        async def story(seen: Seen) -> None:
+            await seen.press("d")
+            await seen.wait_for("Enable slurm_sns?")
+
+        follow(story, outside)
+
+    def test_after_an_act_a_new_overview_is_asked_for(self) -> None:
+        outside = Outside({**small(), "next_s": NOW + 100})
+
+        async def story(seen: Seen) -> None:
+            outside.answers["overview"] = overview([waiting(9)], [])
+            await seen.press("r", "y")
+            await seen.wait_for("1 waiting, 0 running")
+
+        follow(story, outside)
+
+    def test_a_job_that_runs_by_now_is_not_changed(self) -> None:
+        outside = Outside()
+
+        async def story(seen: Seen) -> None:
+            await seen.press("enter")
+            await seen.wait_for("It would start now")
+            outside.answers["explain"] = explained(job=running(4720, ["c1"]))
+            await seen.press("t")
+            await seen.wait_for("! 4720 no longer waits (it is running): nothing was changed")
+
+        assert follow(story, outside).acts() == []
+
+    @pytest.mark.parametrize(
+        ("later", "told"),
+        [
+            ({"job": running(4720, ["c1"])}, "! 4720 no longer waits (it is running): nothing was changed"),
+            ({"job": None}, "! 4720 no longer waits (it is no longer in Slurm): nothing was changed"),
+            ({"would_start": CHANGES[1:]}, "! 4720 would no longer start with -t 1:55:00: nothing was changed"),
+        ],
+    )
+    def test_a_job_that_has_started_before_the_yes_is_not_changed(self, later: dict, told: str) -> None:
+        outside = Outside()
+
+        async def story(seen: Seen) -> None:
+            await seen.press("t")
+            await seen.wait_for("Try 4720 with")
+            await seen.press("enter")
+            outside.answers["explain"] = explained(**later)
+            await seen.press("y")
+            await seen.wait_for(told)
+
+        assert follow(story, outside).acts() == []
+
+    def test_no_question_comes_over_a_screen_that_was_opened_meanwhile(self) -> None:
+        comes = threading.Event()
+
+        def late() -> dict:
+            comes.wait(10)
+            return explained()
+
+        async def story(seen: Seen) -> None:
+            await seen.press("t", "r")
+            comes.set()
+            await seen.wait_for("another screen was opened meanwhile: press t again")
+            assert "Give job 4720" in seen.told
+            assert "Try 4720" not in seen.told
+
+        assert follow(story, Outside(explain=late)).acts() == []
+
+    def test_acts_on_jobs_do_nothing_on_the_help_page(self) -> None:
+        async def story(seen: Seen) -> None:
+            await seen.press("?", "r", "t")
+            assert "Nothing is changed before you have said yes" in seen.text
+
+        outside = follow(story)
+        assert outside.acts() == []
+        assert all(each["command"] == "overview" for each in outside.asked)
+
+    def test_whatever_goes_wrong_is_one_line(self) -> None:
+        async def story(seen: Seen) -> None:
+            await seen.press("enter")
+            await seen.wait_for("! ZeroDivisionError: by nothing")
+
+        follow(story, Outside(explain=ZeroDivisionError("by\nnothing")))
+
+    @pytest.mark.parametrize(
+        ("wait_s", "told"),
+        [(10.0, "job 4720 is left to Slurm"), (0.0, "it is not known whether 4720 was given to Slurm; see: sns exp")],
+    )
+    def test_what_came_of_an_act_is_told_after_the_end(self, wait_s: float, told: str) -> None:
+        comes = threading.Event()
+        asked = threading.Event()
+
+        def late() -> dict:
+            asked.set()
+            comes.wait(10)
+            return {"label": "4720"}
+
+        outside = Outside(release=late)
+        app = ClusterTop(outside.doors, JobChoice(), ColumnLines())
+
+        async def run() -> None:
+            async with app.run_test(size=SMALL) as pilot:
+                seen = Seen(pilot)
+                await seen.wait_for("waiting,")
+                await seen.press("r", "y", "q")
+
+        asyncio.run(run())
+        assert asked.wait(10)
+        if wait_s:
+            comes.set()
+        [line] = app.outcomes(wait_s)
+        comes.set()
+        assert line.startswith(told)
+
+    def test_what_the_screen_has_told_is_not_told_again(self) -> None:
+        outside = Outside()
+        app = ClusterTop(outside.doors, JobChoice(), ColumnLines())
+
+        async def run() -> None:
+            async with app.run_test(size=SMALL) as pilot:
+                seen = Seen(pilot)
+                await seen.wait_for("waiting,")
+                await seen.press("r", "y")
+                await seen.wait_for("job 4720 is left to Slurm")
+
+        asyncio.run(run())
+        assert app.outcomes() == []
 
     def test_nobody_else_is_asked_whether_to_disable(self) -> None:
         outside = Outside()

@@ -53,8 +53,6 @@ def test_the_smallest_job_has_a_cell() -> None:
 def test_free_capacity_that_serves_nobody_is_hatched() -> None:
     of = node("c1", amounts(4, 4096), [share("7", 2, 4096)], stranded=amounts(2, 0))
     assert drawn(of)[-2] == f"|{'a' * 20}{'/' * 20}|"
-    memory = node("c1", amounts(4, 4096), [share("7", 4, 2048)], stranded=amounts(0, 2048))
-    assert drawn(memory)[2] == f"|{'/' * 40}|"
 
 
 def test_what_is_free_and_useful_is_blank_and_an_empty_node_has_nothing_in_its_box() -> None:
@@ -95,6 +93,16 @@ def test_cache_ways_and_gpus_have_strips_of_used_and_free() -> None:
     of = node("g1", with_gpus(amounts(16, 65_536, 20), a100=4), [share("7", 4, 1024, ways=5, a100=3)])
     assert drawn(of)[-2:] == ["ways #####--------------- 5/20", "a100 ###- 3/4"]
     assert not any(line.startswith("ways") for line in drawn(node("s1", amounts(4, 4096))))
+
+
+def test_stranded_gpus_are_hatched_at_the_end_of_the_free_ones() -> None:
+    capacity = with_gpus(amounts(16, 65_536), a100=4, v100=2)
+    of = node("g1", capacity, [share("7", 4, 1024, a100=1)], stranded=with_gpus(amounts(0, 0), a100=2))
+    assert drawn(of)[-2:] == ["a100 #-// 1/4", "v100 -- 0/2"]
+    kinds = [
+        run.kind for line in tile(of, scale_for([of], 80, 24), UNICODE) for run in line if run.text == "\u2571" * 2
+    ]
+    assert kinds == [STRANDED]
 
 
 def test_boxes_are_as_large_as_the_screen_lets_all_of_them_be() -> None:

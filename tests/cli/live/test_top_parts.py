@@ -4,16 +4,16 @@ import re
 import threading
 
 import pytest
-from overviews import overview, running, small, waiting
+from overviews import amounts, overview, running, small, waiting, with_gpus
 from rich.cells import cell_len
 from shown import EVIL, FORBIDDEN, NOW
 
 from slurm_sns.cli.live.squeue_options import JobFilter
-from slurm_sns.cli.live.top import acts, overview_words
+from slurm_sns.cli.live.top import acts, overview_check, overview_words
 from slurm_sns.cli.live.top.cell_text import cells, fitted
 from slurm_sns.cli.live.top.node_boxes import ASCII
 from slurm_sns.cli.live.top.overview_feed import LEAST_S, MOST_S, RETRY_S, OverviewFeed
-from slurm_sns.cli.live.top.queue_lines import ColumnLines, FormatLines, JobChoice, ListedJobs
+from slurm_sns.cli.live.top.queue_lines import ColumnLines, FormatLines, JobChoice, ListedJobs, place_of
 from slurm_sns.errors import BadInput, Unreachable
 
 
@@ -102,6 +102,55 @@ class TestQueue:
         assert labels(ListedJobs(small()["jobs"], JobChoice()).folded.with_words(typed)) == found
 
 
+class TestPlace:
+    @pytest.mark.parametrize(
+        ("selected", "rows", "at"),
+        [
+            ("41", ["40", "41"], 1),
+            ("41", ["40", "42"], None),
+            ("41_[7-99]", ["40", "41_[8-99]"], 1),
+            ("41_[7-99]", ["41_[3]", "41_[8-99%2]"], 1),  # the line that has its tasks
+            ("41_[7-8]", ["40", "41_[10-99]"], 1),
+            ("41_[7-8]", ["40", "410_[7-8]"], None),
+            ("41_4", ["40", "41_[3-5]"], 1),
+            ("41_4", ["40", "41_[5-9]"], None),  # this task has left
+            ("41_[3-5]", ["40", "41_3", "41_4"], 1),
+        ],
+    )
+    def test_a_job_is_found_by_its_label_or_its_tasks(self, selected: str, rows: list[str], at: int | None) -> None:
+        assert place_of([waiting(2**40, label=each) for each in rows], waiting(2**40, label=selected)) == at
+
+    def test_of_tasks_of_which_some_run_those_that_wait_are_found(self) -> None:
+        rows = [running(50, ["c1"], label="41_7"), waiting(51, label="41_8")]
+        assert place_of(rows, waiting(50, label="41_[7-8]")) == 1
+        assert place_of(rows[:1], waiting(50, label="41_[7-8]")) == 0
+
+
+class TestCheck:
+    def test_a_whole_overview_is_read(self) -> None:
+        overview_check.read(small(), NOW)
+
+    @pytest.mark.parametrize("key", ["mode", "counts", "jobs", "nodes", "disabled", "chosen", "cycle_s", "at_s"])
+    def test_one_without_something_is_refused(self, key: str) -> None:
+        shown = {name: value for name, value in small().items() if name != key}
+        with pytest.raises(KeyError, match=key):
+            overview_check.read(shown, NOW)
+
+    @pytest.mark.parametrize("key", overview_check.OF_JOB)
+    def test_a_job_without_something_is_refused(self, key: str) -> None:
+        shown = small()
+        shown["jobs"][-1] = {name: value for name, value in shown["jobs"][-1].items() if name != key}
+        with pytest.raises(KeyError, match=key):
+            overview_check.read(shown, NOW)
+
+    @pytest.mark.parametrize("key", sorted(small()["nodes"][0]))
+    def test_a_node_without_something_is_refused(self, key: str) -> None:
+        shown = small()
+        shown["nodes"][0] = {name: value for name, value in shown["nodes"][0].items() if name != key}
+        with pytest.raises(KeyError, match=key):
+            overview_check.read(shown, NOW)
+
+
 class TestFeed:
     def once(self, answer: object) -> tuple[float, list]:
         told: list = []
@@ -129,6 +178,32 @@ class TestFeed:
         wait_s, [(got, why)] = self.once(answer)
         assert (wait_s, got) == (RETRY_S, None)
         assert why.startswith("the scheduler's answer cannot be read")
+        assert why.endswith("; sns and the scheduler may be of different versions")
+
+    def test_what_cannot_be_shown_is_told_and_it_goes_on(self) -> None:
+        told: list = []
+
+        def show(answer: object, why: str) -> None:
+            if answer is not None:
+                raise KeyError("mode")
+            told.append(why)
+
+        assert OverviewFeed(lambda: {"next_s": 0}, show).once() == RETRY_S
+        assert "KeyError 'mode'; sns and the scheduler" in told[0]
+
+    def test_it_asks_at_once_when_it_is_woken(self) -> None:
+        asked = threading.Semaphore(0)
+
+        def ask() -> object:
+            asked.release()
+            return {"next_s": NOW + 1e9}
+
+        feed = OverviewFeed(ask, lambda *_: None, lambda: NOW)
+        feed.start()
+        assert asked.acquire(timeout=10)
+        feed.wake()
+        assert asked.acquire(timeout=10)
+        feed.stop()
 
     def test_a_slow_answer_holds_up_nobody_who_stops(self) -> None:
         asked, answers = threading.Event(), threading.Event()
@@ -174,6 +249,12 @@ class TestWords:
         assert told == "c1: free 2 of 28 cores, 0 of 128 GiB (stranded: 2 cores); a 4711, b 4712_3"
         assert overview_words.job_lines(small()["nodes"][1])[1] == "A 88  8c,16G  (of Slurm alone)"
         assert overview_words.job_lines(small()["nodes"][0])[2] == "  a job of somebody else  2c,16G"
+
+    def test_stranded_gpus_are_told_where_free_ones_are(self) -> None:
+        of = {**small()["nodes"][5], "stranded": with_gpus(amounts(0, 0), a100=1)}
+        assert "1 of 4 GPUs a100 free (stranded: 1)" in overview_words.node_told(of)
+        assert "1 of 4 GPUs a100 free (stranded: 1)" in overview_words.of_node(of)
+        assert "1 of 4 GPUs a100 free" in overview_words.node_told(small()["nodes"][5])
 
     def test_the_help_fits_eighty_columns(self) -> None:
         assert max(map(len, overview_words.help_text(ASCII).splitlines())) <= 80

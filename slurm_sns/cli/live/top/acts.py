@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from slurm_sns.cli.live.squeue_options import numbers
+from slurm_sns.errors import BadInput
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 
 Row = Mapping[str, Any]
 
+#: The states in which Slurm can change a request and nothing is running or being started with it.
+WAITS = ("waiting", "held", "would wait")
 _TIME = re.compile(r"-t ([0-9:-]+)")
 _MEMORY = re.compile(r"--mem(-per-cpu)?=([0-9]+)([MG])")
 _LABEL = re.compile(r"([0-9]+(?:_(?:[0-9]+|\[[0-9,:/-]+\]))?)(?:%[0-9]+)?")
@@ -30,6 +33,12 @@ def explain_request(row: Row) -> dict[str, Any]:
     return {"command": "explain", "job_id": number, **({"task": task} if task >= 0 else {})}
 
 
+def how_to_check(row: Row) -> str:
+    """The command that shows what has become of the job."""
+    number, task = numbers(row)
+    return f"sns explain {number}{f'_{task}' if task >= 0 else ''}"
+
+
 def release(row: Row) -> ReleaseOrder:
     """What gives the job to Slurm; of tasks in one line, their whole array, as the scheduler takes one task or all."""
     number, _ = numbers(row)
@@ -43,6 +52,19 @@ def release(row: Row) -> ReleaseOrder:
         " held stays held. This cannot be taken back."
     )
     return ReleaseOrder(request, question)
+
+
+def changes_now(row: Row, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The changes with which the job would start now, of an answer to `explain_request`.
+
+    Raises:
+        BadInput: the job does not wait: a change would be one of a job that runs.
+    """
+    job = answer["job"]
+    if job is None or job["state"] not in WAITS:
+        state = "it is no longer in Slurm" if job is None else f"it is {printable(job['state'])}"
+        raise BadInput(f"{row['label']} no longer waits ({state}): nothing was changed")
+    return [{"options": str(each["options"]), "nodes": list(each["nodes"])} for each in answer.get("would_start", [])]
 
 
 class SmallerRequest(NamedTuple):

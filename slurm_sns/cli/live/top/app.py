@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,7 +13,8 @@ from textual.events import Resize
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from slurm_sns.cli.live.top import overview_words
+from slurm_sns.cli.live.queue_view import Row
+from slurm_sns.cli.live.top import overview_check, overview_words
 from slurm_sns.cli.live.top.job_acts import Doors, JobActs, ThreadDone
 from slurm_sns.cli.live.top.line_list import QueueList
 from slurm_sns.cli.live.top.node_boxes import ASCII, UNICODE
@@ -28,6 +30,8 @@ BOTH_FROM = 140
 MOST_TROUBLES = 3
 #: Keys that belong to the views: they do nothing while another screen is open.
 OF_VIEWS = frozenset({"switch_view", "filter", "clear", "fold", "compact", "switch", "help"})
+#: Keys for a job: they count where one is shown, in the views and in an explanation.
+OF_JOBS = frozenset({"release", "try_less"})
 
 
 class ClusterTop(App[None]):
@@ -62,11 +66,11 @@ class ClusterTop(App[None]):
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self._doors, self._choice = doors, choice
-        self._acts = JobActs(self, doors, self.say)
         self._glyphs = ASCII if ascii_only else UNICODE
         self._queue = QueueList(form, clock=doors.clock)
         self._grid = NodeGrid(self._glyphs, id="grid")
         self._feed = OverviewFeed(lambda: doors.ask({"command": "overview"}), self._told, doors.clock)
+        self._acts = JobActs(self, doors, self.say, self._feed.wake)
         self._answer: dict[str, Any] | None = None
         self._jobs = ListedJobs([], choice)
         self._problem, self._since_s = "", doors.clock()
@@ -121,6 +125,7 @@ class ClusterTop(App[None]):
         if answer is not None:
             jobs = ListedJobs(answer["jobs"], self._choice)
             _ = jobs.folded if self._folds else jobs.single
+            overview_check.read(answer, self._doors.clock())
         self.post_message(self.News(answer, jobs, problem))
 
     def on_cluster_top_news(self, news: News) -> None:
@@ -150,9 +155,12 @@ class ClusterTop(App[None]):
         self._trouble.display = bool(troubles)
         self._queue.changed()
 
-    def _show_jobs(self) -> None:
+    def _show_jobs(self, *, by_user: bool = False) -> None:
         found = (self._jobs.folded if self._folds else self._jobs.single).with_words(self._typed.value)
-        self._queue.show(found)
+        before = self._queue.row
+        self._queue.show(found, by_user=by_user)
+        if before is not None and (self._queue.row is None or self._queue.row["label"] != before["label"]):
+            self._message = ""  # it was about another job
         self._say_selected()
 
     def _show_keys(self) -> None:
@@ -192,6 +200,8 @@ class ClusterTop(App[None]):
         row, node = self._queue.row, self._grid.node
         if self._shows_nodes:
             told = "" if node is None else overview_words.of_node(node)
+        elif self._queue.lost is not None:
+            told = overview_words.of_lost(self._queue.lost, self._jobs.rows)
         else:
             told = "" if row is None else overview_words.of_job(row)
         self._said.update(self._message or printable(told), layout=False)
@@ -205,7 +215,10 @@ class ClusterTop(App[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's own
         """Whether a key counts now."""
-        return len(self.screen_stack) == 1 or action not in OF_VIEWS
+        is_view = len(self.screen_stack) == 1
+        if action in OF_JOBS:
+            return is_view or isinstance(self.screen, ExplanationScreen)
+        return is_view or action not in OF_VIEWS
 
     # Keys of the views
 
@@ -218,7 +231,7 @@ class ClusterTop(App[None]):
     def action_fold(self) -> None:
         """Fold arrays, or show each task."""
         self._folds = not self._folds
-        self._show_jobs()
+        self._show_jobs(by_user=True)
         self.say("arrays are folded" if self._folds else "each task is shown alone")
 
     def action_compact(self) -> None:
@@ -244,7 +257,7 @@ class ClusterTop(App[None]):
 
     def on_input_changed(self) -> None:
         """Show what matches so far."""
-        self._show_jobs()
+        self._show_jobs(by_user=True)
 
     def on_input_submitted(self) -> None:
         """Keep the words, and go back to the jobs."""
@@ -253,8 +266,7 @@ class ClusterTop(App[None]):
 
     def on_line_list_chosen(self) -> None:
         """Explain the job of the cursor."""
-        if self._queue.row is not None:
-            self._acts.explain(self._queue.row)
+        self._act(self._acts.explain)
 
     def on_node_grid_chosen(self) -> None:
         """List the jobs of the node."""
@@ -277,23 +289,33 @@ class ClusterTop(App[None]):
     # Acts
 
     @property
-    def _selected(self) -> Any:
+    def _selected(self) -> Row | None:
         """The job that an act is about: the explained one, or that of the cursor."""
         if isinstance(self.screen, ExplanationScreen):
             return self.screen.row
         return None if self._shows_nodes else self._queue.row
 
+    def _act(self, act: Callable[[Row], None]) -> None:
+        """Do it about the selected job; about none if that has left."""
+        row = self._selected
+        if row is not None:
+            act(row)
+        elif self._queue.lost is not None and not self._shows_nodes:
+            self.say(overview_words.of_lost(self._queue.lost, self._jobs.rows))
+
     def action_release(self) -> None:
         """Give the job to Slurm."""
-        if self._selected is not None:
-            self._acts.release(self._selected)
+        self._act(self._acts.release)
 
     def action_try_less(self) -> None:
         """Choose one of the changes with which the job would start now."""
-        if self._selected is not None:
-            self._acts.try_less(self._selected)
+        self._act(self._acts.try_less)
 
     def action_switch(self) -> None:
         """Turn slurm_sns off or on."""
         if self._answer is not None:
-            self._acts.switch(disabled=bool(self._answer["disabled"]))
+            self._acts.switch()
+
+    def outcomes(self) -> list[str]:
+        """After the end: what came of acts that were said yes to and were not done yet."""
+        return self._acts.outcomes()

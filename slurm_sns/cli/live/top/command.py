@@ -22,6 +22,7 @@ from slurm_sns.cli.live.queue import (
 )
 from slurm_sns.cli.options import DEFAULT_CONFIG, Config
 from slurm_sns.errors import BadInput
+from slurm_sns.log import printable
 
 if TYPE_CHECKING:
     from slurm_sns.cli.live.top.job_acts import Doors
@@ -68,7 +69,10 @@ def top(
     in_order(chosen.of(()), sort)  # a wrong list is told before anybody is asked
     lines = ColumnLines(heading=not noheader) if form is None else FormatLines(form, heading=not noheader)
     is_ascii = ascii_only or is_plain or (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    ClusterTop(doors(config), JobChoice(chosen, sort), lines, ascii_only=is_ascii).run()
+    application = ClusterTop(doors(config), JobChoice(chosen, sort), lines, ascii_only=is_ascii)
+    application.run()
+    for outcome in application.outcomes():
+        print(printable(outcome))
 
 
 def doors(config: Path) -> "Doors":
@@ -78,16 +82,22 @@ def doors(config: Path) -> "Doors":
     from slurm_sns.cli.live.control import require_admin, switch
     from slurm_sns.cli.live.top.job_acts import Doors
     from slurm_sns.slurm.api import run
+    from slurm_sns.store.heartbeat import KillSwitchFile
 
     asker(config, {})  # a configuration that cannot be read is told before the screen is taken
 
     def ask(request: dict[str, Any]) -> Any:
         return asker(config, request)()
 
+    def may_switch() -> bool:
+        settings = configuration.load(config)
+        require_admin(settings)
+        return KillSwitchFile(settings.paths.kill_switch).is_on()
+
     return Doors(
         ask=ask,
         run=run,
-        may_switch=lambda: require_admin(configuration.load(config)),
+        may_switch=may_switch,
         switch=lambda on: switch(config, on=on),
         order=place_in_queue,
     )

@@ -61,6 +61,11 @@ class LineList(ScrollView, can_focus=True):
         return Style.null()
 
     @property
+    def is_marked(self) -> bool:
+        """Whether the cursor stands on a line that was chosen."""
+        return True
+
+    @property
     def has_heading(self) -> bool:
         """Whether the first line of the screen is a heading."""
         return False
@@ -95,7 +100,7 @@ class LineList(ScrollView, can_focus=True):
         at = self.scroll_offset.y + event.y - self.has_heading
         if event.y < self.has_heading or not 0 <= at < self.count:
             return
-        if at == self.cursor:
+        if at == self.cursor and self.is_marked:
             self.action_choose()
         self.go_to(at)
 
@@ -130,7 +135,7 @@ class LineList(ScrollView, can_focus=True):
         strips = [] if heading is None else [_strip(NO_MARK, heading, base + Style(bold=True), width)]
         for at, line in enumerate(lines, first):
             style = base + self.style_of(at)
-            is_cursor = at == self.cursor
+            is_cursor = at == self.cursor and self.is_marked
             if is_cursor:
                 style += Style(reverse=self.has_focus, bold=True, dim=False)
             strips.append(_strip(MARK if is_cursor else NO_MARK, line, style, width))
@@ -142,7 +147,7 @@ def _strip(mark: str, line: str, style: Style, width: int) -> Strip:
 
 
 class QueueList(LineList):
-    """The jobs. The cursor stays on its job when the queue changes."""
+    """The jobs. The cursor stays on its job when the queue changes; if that has left it, no job is selected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "app.switch_view", "nodes", show=False)]
 
@@ -150,6 +155,8 @@ class QueueList(LineList):
         super().__init__(id="queue")
         self._form, self._clock = form, clock
         self._rows: Sequence[Row] = ()
+        #: The job that the cursor was on and that is no longer there, until the cursor is moved.
+        self.lost: Row | None = None
 
     @property
     def count(self) -> int:
@@ -164,15 +171,25 @@ class QueueList(LineList):
     @property
     def row(self) -> Row | None:
         """The job of the cursor."""
-        return self._rows[self.cursor] if self._rows else None
+        return self._rows[self.cursor] if self._rows and self.lost is None else None
 
-    def show(self, rows: Sequence[Row]) -> None:
-        """Show these jobs."""
-        selected = self.row
+    @property
+    def is_marked(self) -> bool:
+        """Whether a job is selected: the cursor does not go from one that has left to somebody else's by itself."""
+        return self.lost is None
+
+    def go_to(self, at: int) -> None:
+        """Put the cursor there; the job there is selected."""
+        self.lost = None
+        super().go_to(at)
+
+    def show(self, rows: Sequence[Row], *, by_user: bool = False) -> None:
+        """Show these jobs; `by_user` if others are shown because the user has chosen others."""
+        selected = self.lost or self.row
         self._rows = rows
-        if selected is not None:
-            at = place_of(rows, selected["label"])
-            self.cursor = self.cursor if at is None else at
+        at = None if selected is None else place_of(rows, selected)
+        self.lost = selected if at is None and not by_user else None
+        self.cursor = self.cursor if at is None else at
         self.changed()
         self._keep_in_view()
 

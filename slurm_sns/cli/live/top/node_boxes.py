@@ -123,7 +123,7 @@ def tile(node: Node, scale: BoxScale, glyphs: Glyphs) -> list[list[GlyphRun]]:
         [GlyphRun(glyphs.up, BORDER), *line, GlyphRun(glyphs.up, BORDER)] for line in _box(node, columns, rows, glyphs)
     ]
     lines = [[GlyphRun(f" {title(node)}", NOTE if is_marked(node) else TITLE)], [top], *inner, [bottom]]
-    lines += [[strip] for strip in _strips(node, scale.width, glyphs)]
+    lines += _strips(node, scale.width, glyphs)
     lines += [[]] * (scale.height - len(lines))
     return [_filled(line, scale.width) for line in lines]
 
@@ -175,8 +175,6 @@ def _box(node: Node, columns: int, rows: int, glyphs: Glyphs) -> list[list[Glyph
     hatch = GlyphRun(glyphs.stranded, STRANDED)
     if stranded["cores"]:
         _paint(box, (columns - stranded["cores"] * across, columns), (0, rows), hatch)
-    if stranded["memory_mb"]:
-        _paint(box, (0, columns), (rows - stranded["memory_mb"] * up, rows), hatch)
     core = memory = 0.0
     for job, letter in zip(node["jobs"], letters(node), strict=True):
         next_core, next_memory = core + job["holds"]["cores"] * across, memory + job["holds"]["memory_mb"] * up
@@ -218,13 +216,13 @@ def _runs(line: Iterable[GlyphRun]) -> list[GlyphRun]:
     ]
 
 
-def _strips(node: Node, width: int, glyphs: Glyphs) -> list[GlyphRun]:
-    """What is used of the cache ways and of each type of GPU, a cell for each where they fit."""
-    capacity, free, made = node["capacity"], node["free"], []
+def _strips(node: Node, width: int, glyphs: Glyphs) -> list[list[GlyphRun]]:
+    """What is used of the cache ways and of each type of GPU, a cell for each where they fit; stranded ones hatched."""
+    capacity, free, stranded, made = node["capacity"], node["free"], node["stranded"]["gpus"], []
     if capacity["ways"]:
-        made.append(_strip("ways", capacity["ways"] - free["ways"], capacity["ways"], (width, glyphs)))
+        made.append(_strip("ways", (capacity["ways"] - free["ways"], 0, capacity["ways"]), width, glyphs))
     for kind, count in capacity["gpus"].items():
-        made.append(_strip(kind or "gpu", _used_gpus(node, kind), count, (width, glyphs)))
+        made.append(_strip(kind or "gpu", (_used_gpus(node, kind), stranded.get(kind, 0), count), width, glyphs))
     return made
 
 
@@ -232,12 +230,19 @@ def _used_gpus(node: Node, kind: str) -> int:
     return int(node["capacity"]["gpus"][kind] - node["free"]["gpus"].get(kind, 0))
 
 
-def _strip(name: str, used: int, total: int, form: tuple[int, Glyphs]) -> GlyphRun:
-    width, glyphs = form
+def _strip(name: str, counts: tuple[int, int, int], width: int, glyphs: Glyphs) -> list[GlyphRun]:
+    """The `counts` used, stranded, and of all as cells; stranded ones are the last of the free ones."""
+    used, stranded, total = counts
     head, tail = f"{name[:6]} ", f" {used}/{total}"
     places = min(total, max(1, width - len(head) - len(tail)))
     taken = ceil(places * used / total)
-    return GlyphRun(f"{head}{glyphs.taken * taken}{glyphs.left * (places - taken)}{tail}", STRIP)
+    lost = min(places - taken, ceil(places * stranded / total))
+    left = places - taken - lost
+    return [
+        GlyphRun(f"{head}{glyphs.taken * taken}{glyphs.left * left}", STRIP),
+        GlyphRun(glyphs.stranded * lost, STRANDED),
+        GlyphRun(tail, STRIP),
+    ]
 
 
 def _filled(line: Sequence[GlyphRun], width: int) -> list[GlyphRun]:

@@ -23,7 +23,7 @@ class OverviewFeed:
         self, ask: Callable[[], Any], told: Callable[[Any, str], None], clock: Callable[[], float] = time.time
     ) -> None:
         self._ask, self._told, self._clock = ask, told, clock
-        self._ended = threading.Event()
+        self._has_ended, self._woken = False, threading.Event()
 
     def start(self) -> None:
         """Begin to ask."""
@@ -31,11 +31,18 @@ class OverviewFeed:
 
     def stop(self) -> None:
         """Ask no more; a question that is on its way is not waited for."""
-        self._ended.set()
+        self._has_ended = True
+        self._woken.set()
+
+    def wake(self) -> None:
+        """Ask now: something was done that the next overview shows."""
+        self._woken.set()
 
     def _run(self) -> None:
-        while not self._ended.is_set():
-            self._ended.wait(self.once())
+        while not self._has_ended:
+            self._woken.clear()
+            if not self._has_ended:  # stopped just before
+                self._woken.wait(self.once())
 
     def once(self) -> float:
         """Ask once and tell what came of it; the seconds until the next time."""
@@ -46,8 +53,10 @@ class OverviewFeed:
         except SnsError as problem:
             self._told(None, one_line(problem))
             return RETRY_S
-        except (ValueError, KeyError, TypeError, AttributeError) as problem:  # cut off, or of another version
-            self._told(None, f"the scheduler's answer cannot be read: {type(problem).__name__} {one_line(problem)}")
+        except Exception as problem:  # noqa: BLE001 - cut off, or of another version; whatever it is, it asks again
+            what = f"{type(problem).__name__} {one_line(problem)}"
+            versions = "sns and the scheduler may be of different versions"
+            self._told(None, f"the scheduler's answer cannot be read: {what}; {versions}")
             return RETRY_S
         return min(MOST_S, max(LEAST_S, next_s - self._clock()))
 

@@ -1,11 +1,12 @@
 """The words of `sns top` above and below its views: the state of the scheduler, and what is selected."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slurm_sns.cli.live.queue_view import size
 from slurm_sns.cli.live.status_view import scheduler_warnings
 from slurm_sns.cli.live.top.node_boxes import Glyphs, letters, note
+from slurm_sns.cli.live.top.queue_lines import place_of
 from slurm_sns.durations import duration
 
 Answer = Mapping[str, Any]
@@ -39,6 +40,12 @@ def of_job(row: Answer) -> str:
     return f"{row['label']} {row['name']}: {row['reason'] or row['state']}"
 
 
+def of_lost(row: Answer, rows: Sequence[Answer]) -> str:
+    """The job that was selected and is no longer among those shown."""
+    what = "has left the queue" if place_of(rows, row) is None else "is no longer among the chosen jobs"
+    return f"{row['label']} {what}: move the cursor to select another job"
+
+
 def listed_position(at: int, shown: int, all_rows: int) -> str:
     """`12/400`, and how many jobs there are where folded arrays or a filter make the lines fewer."""
     return f"{at + 1 if shown else 0}/{shown}" + (f" ({all_rows} jobs)" if all_rows != shown else "")
@@ -49,15 +56,22 @@ def of_node(node: Answer) -> str:
     named = ", ".join(
         f"{letter} {job['label']}" for letter, job in zip(letters(node), node["jobs"], strict=True) if letter
     )
-    return "; ".join(filter(None, (f"{node['name']}: {_free(node)}", note(node), named)))
+    return "; ".join(filter(None, (f"{node['name']}: {_free(node)}", *_free_gpus(node), note(node), named)))
 
 
 def _free(node: Answer) -> str:
     free, capacity, stranded = node["free"], node["capacity"], node["stranded"]
     told = f"free {free['cores']} of {capacity['cores']} cores, {_gib(free)} of {_gib(capacity)} GiB"
-    lost = [f"{stranded['cores']} cores"] if stranded["cores"] else []
-    lost += [f"{_gib(stranded)} GiB"] if stranded["memory_mb"] else []
-    return told + (f" (stranded: {', '.join(lost)})" if lost else "")
+    return told + (f" (stranded: {stranded['cores']} cores)" if stranded["cores"] else "")
+
+
+def _free_gpus(node: Answer) -> list[str]:
+    free, stranded = node["free"]["gpus"], node["stranded"]["gpus"]
+    told = []
+    for kind, count in node["capacity"]["gpus"].items():
+        lost = f" (stranded: {stranded[kind]})" if stranded.get(kind) else ""
+        told.append(f"{free.get(kind, 0)} of {count} GPUs {kind} free{lost}".replace("  ", " "))
+    return told
 
 
 def _gib(amounts: Answer) -> str:
@@ -69,11 +83,7 @@ def node_told(node: Answer) -> list[str]:
     free, capacity = node["free"], node["capacity"]
     told = [f"{node['name']} in {', '.join(node['partitions'])}", _free(node)]
     told += [f"{free['ways']} of {capacity['ways']} cache ways free"] if capacity["ways"] else []
-    told += [
-        f"{free['gpus'].get(kind, 0)} of {count} GPUs {kind} free".replace("  ", " ")
-        for kind, count in capacity["gpus"].items()
-    ]
-    return [*told, *filter(None, [note(node)])]
+    return [*told, *_free_gpus(node), *filter(None, [note(node)])]
 
 
 def job_lines(node: Answer) -> list[str]:
@@ -120,5 +130,5 @@ Nodes: a box with cores across and memory up; jobs are rectangles
   {glyphs.stranded}             stranded: free, but of no use to any waiting job
   {glyphs.closed}             free on a node that cannot be used now
   blank         free
-  ways, gpu     used {glyphs.taken} and free {glyphs.left}
+  ways, gpu     used {glyphs.taken}, free {glyphs.left}, GPUs stranded {glyphs.stranded}
 """

@@ -9,7 +9,8 @@ from slurm_sns.cli.live.queue_view import COLUMNS, QueueColumn, Row
 from slurm_sns.cli.live.squeue_options import JobFilter, SqueueFormat, in_order
 from slurm_sns.cli.live.top.cell_text import cells, fitted
 from slurm_sns.cli.live.waiting_words import cell
-from slurm_sns.scheduler.answers.folded_arrays import with_folded_arrays
+from slurm_sns.scheduler.answers.folded_arrays import label_parts, with_folded_arrays
+from slurm_sns.scheduler.gate.arrays import listed
 
 #: The widest that a column becomes. WHY, the last one, takes what is left of the line.
 WIDEST = {
@@ -147,6 +148,24 @@ class FormatLines:
         return None if heading is None else fitted(heading, width), made
 
 
-def place_of(rows: Sequence[Row], label: str) -> int | None:
-    """Where the job stands; None if it is not there."""
-    return next((at for at, row in enumerate(rows) if row["label"] == label), None)
+def place_of(rows: Sequence[Row], job: Row) -> int | None:
+    """Where the job stands; None if it is not there.
+
+    Tasks of an array in one line have another label when one of them starts, or when arrays are folded or not: then it
+    is the line that has the task; and of several tasks, one of the same array that waits.
+    """
+    exact = next((at for at, row in enumerate(rows) if row["label"] == job["label"]), None)
+    number, task, tasks = label_parts(job)
+    if exact is not None or (task is None and not tasks):
+        return exact
+    sought, begin = _tasks(job), f"{number}_"
+    alike = [(at, row) for at, row in enumerate(rows) if row["label"].startswith(begin)]
+    found = [(at, row) for at, row in alike if not sought.isdisjoint(_tasks(row))]
+    waiting = [(at, row) for at, row in found or (alike if tasks else []) if row["waits"] is not None]
+    return next((at for at, _ in waiting or found), None)
+
+
+def _tasks(row: Row) -> set[int]:
+    """The tasks of an array that the row's label has."""
+    _, task, tasks = label_parts(row)
+    return set(listed(tasks)) if tasks else {task} if task is not None else set()

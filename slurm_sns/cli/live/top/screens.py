@@ -91,32 +91,29 @@ class ExplanationScreen(Screen[None]):
     def __init__(self, row: Row) -> None:
         super().__init__()
         self.row = row
-        #: The answer to explain; None until it is there.
-        self.answer: dict[str, object] | None = None
+        # Made here, as an answer can come before they are on the screen.
+        self._explained = Static(f"asking why {printable(row['label'])} ...", id="explained", markup=False)
+        self._said = Static(classes="said", markup=False)
 
     def compose(self) -> ComposeResult:
         """The text, scrollable, above the keys."""
         with VerticalScroll():
-            yield Static(f"asking why {printable(self.row['label'])} ...", id="explained", markup=False)
-        yield Static(classes="said", markup=False)
+            yield self._explained
+        yield self._said
         yield Static("r: release to Slurm   t: try with less   arrows: scroll   Esc: back", classes="keys")
 
-    def explain(self, answer: dict[str, object], parts: Sequence[RenderableType]) -> None:
+    def explain(self, parts: Sequence[RenderableType]) -> None:
         """Show the answer; the parts' strings are rich's markup, with users' texts escaped."""
-        self.answer = answer
-        if not self.is_attached:  # closed before the answer came
-            return
         texts = [Text.from_markup(part) if isinstance(part, str) else part for part in parts]
-        self.query_one("#explained", Static).update(Group(*texts))
+        self._explained.update(Group(*texts))
 
     def fail(self, problem: str) -> None:
         """Say why there is no explanation."""
-        if self.is_attached:
-            self.query_one("#explained", Static).update(Text(printable(problem)))
+        self._explained.update(Text(printable(problem)))
 
     def say(self, text: str) -> None:
         """Show a sentence above the keys."""
-        self.query_one(".said", Static).update(printable(text))
+        self._said.update(printable(text))
 
 
 class NodeJobs(ModalScreen[int | None]):
