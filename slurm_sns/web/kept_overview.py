@@ -149,7 +149,7 @@ class KeptOverview:
             self._asked_next_s = self._clock.steady() + min(
                 MOST_KEPT_S, max(LEAST_KEPT_S, kept.get("next_s", 0.0) - self._clock.now())
             )
-            if self._kept is None or any(kept[name] != self._kept[name] for name in ("at_s", "trouble")):  # type: ignore[literal-required]
+            if self._kept is None or any(kept[name] != self._kept[name] for name in ("at_s", "trouble")):
                 self._sights.clear()
             self._kept = kept
         if self._kept is None:

@@ -265,13 +265,14 @@ def test_words_that_hide_the_job_of_the_cursor_select_another_one() -> None:
 
 
 def test_an_explanation_can_come_before_its_screen_is_made() -> None:
-    screen = ExplanationScreen(waiting(1))
-    screen.fail("no")
-    screen.say("so")
-    screen.explain(["an explanation"])
-
     async def story(seen: Seen) -> None:
-        await seen._pilot.app.push_screen(screen)
+        app = seen._pilot.app
+        with app._context():
+            screen = ExplanationScreen(waiting(1))
+            screen.fail("no")
+            screen.say("so")
+            screen.explain(["an explanation"])
+            await app.push_screen(screen)
         await seen.wait_for("an explanation")
         assert "so" in seen.lines()
 

@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from slurm_sns.cli.live.queue_view import Row
 from slurm_sns.cli.live.top import overview_check, overview_words
-from slurm_sns.cli.live.top.job_acts import Doors, JobActs, ThreadDone
+from slurm_sns.cli.live.top.job_acts import MOST_END_S, Doors, JobActs, ThreadDone
 from slurm_sns.cli.live.top.line_list import QueueList
 from slurm_sns.cli.live.top.node_boxes import ASCII, UNICODE
 from slurm_sns.cli.live.top.node_grid import NodeGrid
@@ -316,6 +316,6 @@ class ClusterTop(App[None]):
         if self._answer is not None:
             self._acts.switch()
 
-    def outcomes(self) -> list[str]:
+    def outcomes(self, wait_s: float = MOST_END_S) -> list[str]:
         """After the end: what came of acts that were said yes to and were not done yet."""
-        return self._acts.outcomes()
+        return self._acts.outcomes(wait_s)
