@@ -17,7 +17,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from slurm_conf import added_to_slurm_conf
 
 from cluster import PYTHON, Cluster
@@ -269,13 +268,6 @@ def prepared(cluster: Cluster) -> Iterator[OnCluster]:
         cluster.run("\n".join(f"scontrol delete PartitionName={name} || true" for name in own))
 
 
-@pytest.fixture
-def slurm(planned_by_hand: Cluster) -> Iterator[OnCluster]:
-    """The cluster where nobody but the table places held jobs."""
-    with prepared(planned_by_hand) as slurm:
-        yield slurm
-
-
 def unlike(slurm: OnCluster, names: Iterable[str]) -> dict[str, list[str]]:
     """How these cases differ on the model and on the real Slurm; those that do not are left out."""
     real = run_all(slurm, {name: CASES[name] for name in names})
@@ -283,8 +275,14 @@ def unlike(slurm: OnCluster, names: Iterable[str]) -> dict[str, list[str]]:
     return {name: each for name, each in found.items() if each}
 
 
-def test_the_model_does_what_slurm_does(slurm: OnCluster) -> None:
-    """A case that differs is run again without the others: what lasts for seconds may have passed unseen among them."""
-    found = unlike(slurm, CASES)
-    found = unlike(slurm, found)
+def test_the_model_does_what_slurm_does(planned_by_hand: Cluster) -> None:
+    """A case that differs is run again without the others: what lasts for seconds may have passed unseen among them.
+
+    The cluster is prepared anew for that: the last cases restart slurmctld, which then has lost the table's partitions.
+    """
+    with prepared(planned_by_hand) as slurm:
+        found = unlike(slurm, CASES)
+    if found:
+        with prepared(planned_by_hand) as slurm:
+            found = unlike(slurm, found)
     assert not found, "\n".join(each for lines in found.values() for each in lines)

@@ -54,7 +54,7 @@ def scores_of(free, capacity, demand):
         "best-fit-memory": free[1],
         "worse-fit-cores": -free[0],
         "worse-fit-memory": -free[1],
-        "best-fit-gpus": 2.0**17 * gpus_free + free[0],
+        "best-fit-gpus": 2.0**21 * gpus_free + free[0],
         "memory-first-best": 1000 * capacity[1] + free[1],
         "memory-first-worse": 1000 * capacity[1] - free[1],
         "best-fit-ways": free[2] * (demand.ways > 0),
