@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from anyio import to_thread
 
@@ -76,23 +76,14 @@ class Sight:
 
     def overview(self) -> PageOverview:
         """All but the queue, and the queue's first rows."""
-        seen = self._seen
-        return {
+        told = {
+            **self._seen,
             "viewer": self._viewer.name,
             "is_admin": self._viewer.is_admin,
             "explains": self._viewer.may_ask,
-            "at_s": seen["at_s"],
-            "next_s": seen.get("next_s", seen["at_s"]),
-            "cycle_s": seen["cycle_s"],
-            "mode": seen["mode"],
-            "disabled": seen["disabled"],
-            "trouble": seen["trouble"],
-            "chosen": seen["chosen"],
-            "counts": seen["counts"],
-            "nodes": seen["nodes"],
-            "day": seen["day"],
             "jobs": self.part(0, FIRST_ROWS),
         }
+        return cast(PageOverview, told)
 
 
 def _has(row: QueueRow, words: Sequence[str]) -> bool:

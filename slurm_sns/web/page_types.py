@@ -3,7 +3,7 @@
 from typing_extensions import TypedDict
 
 from slurm_sns.scheduler.answers.answer_types import QueueRow
-from slurm_sns.scheduler.answers.overview_types import DayPoint, NodeView, OverviewCounts
+from slurm_sns.scheduler.answers.overview_types import ClusterOverview
 
 
 class QueuePart(TypedDict):
@@ -19,7 +19,7 @@ class QueuePart(TypedDict):
     """The rows, waiting jobs first, in queue order."""
 
 
-class PageOverview(TypedDict):
+class PageOverview(ClusterOverview):
     """The cluster on one screen, as far as the viewer may see it."""
 
     viewer: str | None
@@ -28,26 +28,6 @@ class PageOverview(TypedDict):
     """Whether all users' jobs are shown."""
     explains: bool
     """Whether the viewer may ask for explanations."""
-    at_s: float
-    """When the cycle ended that it shows, Unix seconds."""
-    next_s: float
-    """Before this moment there is no newer one, Unix seconds."""
-    cycle_s: float
-    """How long that cycle took, seconds."""
-    mode: str
-    """`observe`, `advise` or `enforce`."""
-    disabled: bool
-    """Whether `sns disable` has turned slurm_sns off."""
-    trouble: str
-    """What keeps the scheduler from working; empty if nothing does."""
-    chosen: str
-    """The heuristic whose schedule that cycle used; empty if it had nothing to plan."""
-    counts: OverviewCounts
-    """The managed jobs by state."""
-    nodes: list[NodeView]
-    """The nodes of managed partitions, in Slurm's order."""
-    day: list[DayPoint]
-    """The last 24 hours, oldest first."""
     jobs: QueuePart
     """The first jobs of the queue."""
 

@@ -61,8 +61,8 @@ class OverviewCounts(JobCounts):
     """Waiting jobs that can never start as they are."""
 
 
-class OverviewAnswer(TypedDict):
-    """The cluster on one screen: the queue with why and when, each node with its jobs, and the last day."""
+class ClusterOverview(TypedDict):
+    """The cluster on one screen, but for the queue: each node with its jobs, and the last day."""
 
     at_s: float
     """When the cycle ended that it shows, Unix seconds."""
@@ -80,9 +80,14 @@ class OverviewAnswer(TypedDict):
     """The heuristic whose schedule that cycle used; empty if it had nothing to plan."""
     counts: OverviewCounts
     """The managed jobs by state."""
-    jobs: list[QueueRow]
-    """The jobs that the caller may see, as `sns queue` has them: waiting ones first, in queue order."""
     nodes: list[NodeView]
     """The nodes of managed partitions, in Slurm's order."""
     day: list[DayPoint]
     """The last 24 hours, oldest first, a moment each five minutes."""
+
+
+class OverviewAnswer(ClusterOverview):
+    """The cluster on one screen, with the queue with why and when."""
+
+    jobs: list[QueueRow]
+    """The jobs that the caller may see, as `sns queue` has them: waiting ones first, in queue order."""

@@ -210,7 +210,7 @@ function tick() {
     status = "slurm_sns is disabled: Slurm alone places the jobs. An admin turns it on again: sns enable";
   } else if (overview?.trouble) {
     status = `Trouble: ${shown(overview.trouble)}`;
-  } else if (overview && now_s() > Math.max(overview.at_s, overview.next_s) + OLD_S) {
+  } else if (overview && now_s() > Math.max(overview.at_s, overview.next_s ?? 0) + OLD_S) {
     status = `No cycle has ended since ${clock(overview.at_s, true)}. On the controller: sns status`;
   }
   say("status", overview || failing ? status : "Asking the scheduler …");
