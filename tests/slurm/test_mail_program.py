@@ -1,5 +1,6 @@
 """Slurm's MailProg is called as slurmctld calls it, and never keeps the scheduler waiting."""
 
+import subprocess
 import time
 from pathlib import Path
 
@@ -11,12 +12,16 @@ from slurm_sns.slurm.mail_program import MOST_LINES, MOST_WAITING, MailProgram, 
 
 @pytest.fixture
 def program(tmp_path: Path):
-    """Makes a MailProg of these lines of shell, which writes beside itself."""
+    """Makes a MailProg of these lines of shell, which writes beside itself.
+
+    Another process writes it. The threads of other tests start programs meanwhile: each would hold a file that is open
+    here until its exec, and Linux runs no program that somebody has open for writing ("Text file busy").
+    """
 
     def made(*lines: str) -> str:
         path = tmp_path / "mail.sh"
-        path.write_text("\n".join(("#!/bin/sh", f"cd {tmp_path}", *lines, "")))
-        path.chmod(0o755)
+        text = "\n".join(("#!/bin/sh", f"cd {tmp_path}", *lines, ""))
+        subprocess.run(["install", "-m", "755", "/dev/stdin", path], input=text, text=True, check=True)
         return str(path)
 
     return made
@@ -53,11 +58,12 @@ def test_a_program_that_hangs_keeps_nobody_waiting_and_few_lines_say_what_is_dro
 
 
 def test_mails_are_sent_in_the_background(program, tmp_path) -> None:
-    mailer, told, path = MailProgram(lambda _: None), tmp_path / "told", program('echo "$2" >> told')
+    log: list[str] = []
+    mailer, told, path = MailProgram(log.append), tmp_path / "told", program('echo "$2" >> told')
     told.touch()
     for number in range(3):
         mailer.send(Mail(path, "alice", str(number)))
     deadline_s = time.monotonic() + 10
     while len(told.read_text()) < 6 and time.monotonic() < deadline_s:
         time.sleep(0.01)
-    assert told.read_text().split() == ["0", "1", "2"]
+    assert (told.read_text().split(), log) == (["0", "1", "2"], [])
