@@ -20,6 +20,8 @@ SOCKET = "/run/sns-agent/agent.sock"
 VERSION = 1
 #: In all, from the first line of `main` on.
 PATIENCE_S = 5.0
+#: Then for the line on standard error, where nobody may read.
+LAST_WORD_S = 0.5
 #: The agent takes a longer line from nobody. A list of 4,096 nodes has at most 30 KB.
 LONGEST_BYTES = 64 * 1024
 #: What is sent, and where Slurm has it; what is not set is not sent.
@@ -34,6 +36,8 @@ VARIABLES = {
 #: More of a number is not sent: it is none.
 LONGEST_NUMBER = 32
 NUMBERS = ("job", "uid", "restarts")
+#: What ends the hook early.
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM, signal.SIGPIPE)
 #: How the answer of an agent that has done what it was told begins.
 DONE = b'{"answer": '
 #: In this order fields are left out of a line that would be too long: without them the job has no grant.
@@ -111,8 +115,11 @@ def _left_s(deadline_s: float) -> float:
 
 
 def _end(text: str) -> None:
-    """End with 0, whatever happens; nothing that is left to do could end otherwise."""
+    """End with 0, whatever happens: one line at most, and a signal while it is written ends the process at once."""
     try:
+        for number in SIGNALS:
+            signal.signal(number, lambda _number, _frame: os._exit(0))
+        signal.setitimer(signal.ITIMER_REAL, LAST_WORD_S)
         if text:
             printable = "".join(each if each.isprintable() else "?" for each in text)[:500]
             os.write(2, f"sns: {printable}\n".encode("utf-8", "replace"))
@@ -128,9 +135,9 @@ def main(arguments: list[str]) -> None:
     """Tell the agent; ends the process with 0."""
     text = ""
     try:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM, signal.SIGPIPE):
+        for number in SIGNALS:
             signal.signal(number, _stopped)
-        signal.setitimer(signal.ITIMER_REAL, PATIENCE_S + 0.5)  # whatever hangs, such as a file system
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE_S + LAST_WORD_S)  # whatever hangs, such as a file system
         deadline_s = time.monotonic() + PATIENCE_S
         if not arguments or arguments[0] not in ("prolog", "epilog"):
             raise _Trouble("hook.py: valid: prolog or epilog, and the path of the agent's socket")  # noqa: TRY301 -- all trouble ends below

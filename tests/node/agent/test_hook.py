@@ -1,6 +1,8 @@
 """Prolog's and epilog's hook: whatever happens, the exit code is 0, nothing is printed to the job, and it ends."""
 
+import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -8,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def ended(process: subprocess.Popen[bytes]) -> str:
     return error.decode()
 
 
-@contextmanager
+@contextlib.contextmanager
 def agent(path: Path, answer: Callable[[socket.socket], None]) -> Iterator[None]:
     """Something that answers the first caller at the socket."""
     with socket.socket(socket.AF_UNIX) as server:
@@ -138,6 +139,30 @@ def test_a_signal_ends_it_with_0(number: int, tmp_path: Path) -> None:
         assert accepted.wait(ENDS_WITHIN_S)
         process.send_signal(number)
         assert "signal" in ended(process)
+
+
+def test_a_signal_while_it_says_what_is_wrong_adds_no_second_line(tmp_path: Path) -> None:
+    alone = tmp_path / "hook.py"
+    slow_write = "write = os.write\nos.write = lambda *said: (write(*said), os.kill(os.getpid(), signal.SIGALRM))\n"
+    last = 'if __name__ == "__main__":'
+    alone.write_text(package_text("node/hook.py").replace(last, slow_write + last))
+    hooked = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(alone), "prolog", "/nowhere"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert "no agent answers" in ended(hooked)
+
+
+def test_it_ends_where_nobody_reads_what_it_says() -> None:
+    unread, full = os.pipe()
+    os.set_blocking(full, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(full, b"x" * 4096)
+    os.set_blocking(full, True)
+    hooked = subprocess.Popen([sys.executable, "-I", "-S", str(HOOK), "prolog", "/nowhere"], stderr=full)
+    assert hooked.wait(ENDS_WITHIN_S) == 0
+    os.close(unread)
+    os.close(full)
 
 
 @pytest.mark.parametrize("closed", [1, 2])
