@@ -163,7 +163,7 @@ cluster_thousand() {
     if [[ ${SNS_ACCOUNTING:-0} != 0 ]]; then # by the slurmdbd of the mini cluster, which runs
         options=(--network "${SNS_PROJECT}_default" -v "${SNS_PROJECT}_secrets:/run/cluster" -e SNS_ACCOUNTING=1)
     fi
-    options+=(-e "SNS_SLURMDS=${SNS_SLURMDS:-0}")
+    options+=(-e "SNS_SLURMDS=${SNS_SLURMDS:-0}" -e "SNS_NODES=${SNS_NODES:-1000}")
     "${DOCKER[@]}" run -d --init --hostname thousand --name "$SNS_PROJECT-thousand" "${options[@]}" \
         "$SNS_PROJECT" thousand > /dev/null
     local deadline=$((SECONDS + ready_timeout_s))

@@ -136,12 +136,8 @@ class Adviser:
         situation = read_situation(observation, {}, settings, now_s, rules, carried=self._carried)
         plan = self.policy.plan(situation.snapshot)
         users = {job.id: job.user_id for job in situation.jobs.values()}
-        self._carried = Carried(
-            situation.backlog,
-            situation.snapshot.active,
-            self._carried.withholding.after(plan, users, now_s, settings.withhold_limit_s),
-            plan.history,
-        )
+        withholding = self._carried.withholding.after(plan, users, now_s, settings.withhold_limit_s)
+        self._carried = replace(situation.carried(self._carried), withholding=withholding, history=plan.history)
         started = {start.job_id: start for start in plan.starts}
         advices = tuple(
             _advice(start, situation.jobs[job_id], plan.report.chosen, now_s)

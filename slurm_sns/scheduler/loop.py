@@ -262,7 +262,7 @@ class Scheduler:
             refused=self._dispatcher.refused(observation.jobs),
         )
         self._tries.now = dict(situation.surveyed.tries)
-        self._carried = replace(self._carried, backlog=situation.backlog, active=situation.snapshot.active)
+        self._carried = situation.carried(self._carried)
         return situation
 
     def _plan(self, situation: Situation, now_s: float) -> Plan:

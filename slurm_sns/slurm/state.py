@@ -1,4 +1,4 @@
-"""The State port on pyslurm: one bulk read each of jobs, nodes, reservations and partitions, in this order."""
+"""The State port on Slurm: one bulk read each of jobs, nodes, reservations and partitions, in this order."""
 
 import pwd
 from collections.abc import Callable, Iterable, Iterator
@@ -34,23 +34,20 @@ from slurm_sns.topology import topology
 
 
 class SlurmState:
-    """Observes the cluster through pyslurm.
+    """Observes the cluster through what `api.library` gives.
 
     `accounting` adds what slurmctld does not show: QOS, shares and limits. In the partitions `sharing` jobs share cores
-    by the rules of ours: what Slurm shows of that in a job is not its owner's wish. `reads_gpus`: through our own
-    library where it is installed, because pyslurm does not show all that jobs ask of GPUs.
+    by the rules of ours: what Slurm shows of that in a job is not its owner's wish.
     """
 
-    def __init__(
-        self, accounting: AccountingDatabase, sharing: Names = frozenset(), *, reads_gpus: bool = False
-    ) -> None:
-        self._accounting, self._sharing, self._reads_gpus = accounting, sharing, reads_gpus
+    def __init__(self, accounting: AccountingDatabase, sharing: Names = frozenset()) -> None:
+        self._accounting, self._sharing = accounting, sharing
         self._jobs = TranslatedJobs()
 
     def observe(self) -> Observation:
         """Read jobs before nodes: a job that starts in between is then counted twice, never missed."""
         numbers = self._accounting.numbers()
-        api = library() if self._reads_gpus else pyslurm()
+        api = library()
         with _readable():
             # At every observation, for slurmctld may have restarted with another configuration. It takes a millisecond.
             configured = api.slurmctld.Config.load()
@@ -149,17 +146,14 @@ def observation(
 
 
 class JobsAlone:
-    """Observes the jobs, which is all that freeing them needs, and where limits are moved the reservations.
+    """Observes the jobs, which is all that freeing them needs, and where limits are moved the reservations."""
 
-    `reads_gpus` is as for `SlurmState`.
-    """
-
-    def __init__(self, *, with_reservations: bool = False, reads_gpus: bool = False) -> None:
-        self._with_reservations, self._reads_gpus = with_reservations, reads_gpus
+    def __init__(self, *, with_reservations: bool = False) -> None:
+        self._with_reservations = with_reservations
 
     def observe(self) -> Observation:
         """Read all jobs."""
-        api = library() if self._reads_gpus else pyslurm()
+        api = library()
         with _readable():
             jobs = api.Jobs.load()
             reservations = api.Reservations.load() if self._with_reservations else {}

@@ -50,7 +50,7 @@ def _release_all(config: Config) -> None:
 
     settings = configuration.load(config)
     require_admin(settings)
-    jobs = JobsAlone(reads_gpus=settings.places_gpus).observe().jobs
+    jobs = JobsAlone().observe().jobs
     freed = free_marked(jobs, time.time(), executor=SlurmExecutor(), log=print, reason="sns release")
     count = sum(1 for _ in freed)
     print(f"{count} job{'s' if count != 1 else ''} left to Slurm")

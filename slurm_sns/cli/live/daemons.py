@@ -130,7 +130,7 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
         return beat.last()
 
     dog = Watchdog(
-        JobsAlone(with_reservations=settings.sharing_rules is not None, reads_gpus=settings.places_gpus),
+        JobsAlone(with_reservations=settings.sharing_rules is not None),
         SlurmExecutor(),
         last_beat,
         clock=stop,

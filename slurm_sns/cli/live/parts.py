@@ -142,7 +142,6 @@ def ports(config: Config, clock: StopSignal, lives: Callable[[], None]) -> Ports
         state=SlurmState(
             AccountingDatabase(log.info, with_shares=config.matching.shares == "slurm"),
             frozenset(config.sharing.partitions),
-            reads_gpus=config.places_gpus,
         ),
         executor=SlurmExecutor(),
         history=history,

@@ -46,6 +46,7 @@ class Survey:
         blocked: why each of the other jobs to plan cannot be planned now.
         rooms: how many tasks of a limited array's record may be planned now.
         tries: the tries that still count.
+        settled: those of the candidates that stay so, as long as Slurm shows them unchanged, until their gates lapse.
     """
 
     statuses: Mapping[int, Status]
@@ -56,6 +57,11 @@ class Survey:
     blocked: Mapping[int, str]
     rooms: Mapping[int, int] = field(default_factory=dict)
     tries: Mapping[int, Try] = field(default_factory=dict)
+    settled: Mapping[int, ObservedJob] = field(default_factory=dict)
+
+
+#: Before the first look.
+NONE_SETTLED: Mapping[int, ObservedJob] = {}
 
 
 def survey(
@@ -66,16 +72,24 @@ def survey(
     asked: Collection[int] = (),
     *,
     refused: Collection[int] = (),
+    before: Mapping[int, ObservedJob] = NONE_SETTLED,
 ) -> Survey:
-    """What these jobs mean at this moment. The jobs with the ids `asked` are to be left to Slurm.
+    """What these jobs mean at this moment.
 
-    Those with the ids `refused` have the nodes of a placement that Slurm did not accept: each is what it would be
-    without them, and its order clears them.
+    `before` are the settled jobs of the survey before with these settings: they save time, and change nothing.
+
+    The jobs with the ids `asked` are to be left to Slurm. Those with the ids `refused` have the nodes of a placement
+    that Slurm did not accept: each is what it would be without them, and its order clears them.
     A gated job cannot be planned now if somebody holds it, if it waits for other jobs, for its owner's begin time or
     for the end of its pause, if its array's limit leaves no room, or if its owner has met a limit.
     """
-    jobs = [replace(job, pinned_to=()) if job.id in refused else job for job in jobs]
-    statuses = {job.id: status_of(job, now_s, settings.place_timeout_s) for job in jobs}
+    if refused:
+        jobs = [replace(job, pinned_to=()) if job.id in refused else job for job in jobs]
+    others = {*tries, *asked, *refused}
+    still = {job.id for job in jobs if before.get(job.id) is job and job.begin_s > now_s and job.id not in others}
+    statuses = {
+        job.id: Status.GATED if job.id in still else status_of(job, now_s, settings.place_timeout_s) for job in jobs
+    }
     tries = still_meant(tries, jobs, statuses)
     gated = sum(status is Status.GATED for status in statuses.values())
     lease = leases(settings.heartbeat_timeout_s, settings.gate_lease_s, gated)
@@ -83,12 +97,15 @@ def survey(
     ours: dict[int, ObservedJob] = {}
     wanted: list[ObservedJob] = []
     blocked: dict[int, str] = {}
+    settled: dict[int, ObservedJob] = {}
     for job in jobs:
+        if job.id in still:
+            settled[job.id] = ours[job.id] = job
+            wanted.append(job)
+            continue
         status = statuses[job.id]
-        if job.id in asked and status is not Status.RUNNING:
-            order, why = free(job, ASKED, now_s), "left to Slurm, as its owner asked"
-        else:
-            order, why = _follow_up(job, status, tries.get(job.id), lease=lease, settings=settings, now_s=now_s)
+        tried, is_asked = tries.get(job.id), job.id in asked
+        order, why = _follow_up(job, status, tried, is_asked, lease=lease, settings=settings, now_s=now_s)
         if job.id in refused:
             order, why = _cleared(job, order, why, lease, now_s)
         if order is not None:
@@ -97,11 +114,13 @@ def survey(
         if is_wanted or _is_ours(job, status):
             ours[job.id] = job
         if is_wanted:
-            hindrance = _hindrance(job, tries.get(job.id), settings, now_s)
+            hindrance = _hindrance(job, tried, settings, now_s)
             if hindrance:
                 blocked[job.id] = hindrance
             else:
                 wanted.append(job)
+                if status is Status.GATED and job.id not in others and _is_on_its_own(job):
+                    settled[job.id] = job
         elif status in _UNPLANNED or (status is Status.GATED and order is not None):
             blocked[job.id] = Reason(why or status.value, _KINDS.get(status, WaitKind.OTHER))
     rooms, beyond = within_limits(wanted, busy_tasks(jobs, statuses), now_s)
@@ -118,7 +137,13 @@ def survey(
         blocked,
         rooms,
         tries,
+        settled,
     )
+
+
+def _is_on_its_own(job: ObservedJob) -> bool:
+    """Whether no moment but that of its gate changes what a gated job is."""
+    return job.record is not None and job.record.begin_s is None
 
 
 #: The statuses of waiting jobs of ours that are put right first, and planned in a later cycle.
@@ -154,9 +179,21 @@ def _is_ours(job: ObservedJob, status: Status) -> bool:
 
 
 def _follow_up(
-    job: ObservedJob, status: Status, tried: Try | None, *, lease: Leases, settings: Settings, now_s: float
+    job: ObservedJob,
+    status: Status,
+    tried: Try | None,
+    is_asked: bool,
+    *,
+    lease: Leases,
+    settings: Settings,
+    now_s: float,
 ) -> tuple[GateOrder | None, str]:
-    """The order of the state table for this job, and why it is sent; None where nothing is to be done."""
+    """The order of the state table for this job, and why it is sent; None where nothing is to be done.
+
+    `is_asked`: its owner asks to leave it to Slurm.
+    """
+    if is_asked and status is not Status.RUNNING:
+        return free(job, ASKED, now_s), "left to Slurm, as its owner asked"
     if status in (Status.FOREIGN, Status.SLURMS, Status.ENDED):
         return None, ""
     if settings.mode != "enforce" and status is not Status.RUNNING:

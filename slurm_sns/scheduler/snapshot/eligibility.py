@@ -7,9 +7,11 @@ wishes of one owner's jobs, by their texts, are limited: a job with another one 
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import inf
+from operator import attrgetter
 from typing import NamedTuple
 
 from slurm_sns import constraints
@@ -24,12 +26,38 @@ from slurm_sns.scheduler.snapshot.geometry import alike, names_no_memory, needs_
 from slurm_sns.scheduler.snapshot.limits import AccountLimits, PartitionLimits
 from slurm_sns.scheduler.snapshot.node_sets import NodeKinds, NodeSets
 from slurm_sns.scheduler.snapshot.spreading import Spreader, SpreadRules
+from slurm_sns.submit.hints import asks_for_spreading
 
 #: Why a job waits when all of its nodes are claimed. Users are told no more about other users' jobs.
 KEPT = Reason("its nodes are kept for jobs of Slurm's own that were submitted before it", WaitKind.KEPT)
 
 #: So many different wishes may the waiting jobs of one user have.
 MOST_WISHES = 64
+
+
+#: So many kinds of jobs have an object each: as many as a slurmctld has jobs.
+MOST_KINDS = 1 << 17
+
+_looked_at = attrgetter(
+    *("user_id", "user", "qos", "partitions", "constraint", "excluded", "is_alone", "hints", "gpus", "has_open_nodes"),
+    *("tasks", "cpus", "cpus_per_task", "min_cpus_per_node", "nodes_min", "nodes_max", "tasks_per_node"),
+    *("memory_per_cpu_mb", "memory_per_node_mb", "walltime_s", "time_min_s"),
+)
+
+
+def kind_of(job: ObservedJob) -> object:
+    """One object for all jobs that are alike to `Eligibility.of`, whenever they were submitted.
+
+    The same observation then gives them the same nodes and alternatives, if as many node claims are ahead of them.
+    """
+    record, hints = job.record, job.hints
+    name = job.name if hints is not None and asks_for_spreading(hints) else ""
+    return _one_kind((*_looked_at(job), name, record is None or record.is_slurms))
+
+
+@lru_cache(maxsize=MOST_KINDS)
+def _one_kind(_: tuple[Hashable, ...]) -> object:
+    return object()
 
 
 class _Wish(NamedTuple):
@@ -308,12 +336,16 @@ class Eligibility:
             bits |= nodes
         return bits
 
+    def claims_ahead(self, job: ObservedJob) -> int:
+        """How many node claims are of pass-through jobs that were submitted no later than this job."""
+        return bisect_right(self._claims, job.submit_s, key=lambda claim: claim[0])
+
     def _kept_from(self, job: ObservedJob, end_s: float) -> int:
         """The nodes that are kept from this job for pass-through jobs that were submitted no later.
 
         Jobs share a result when the same claims are ahead of them and equally many claims begin before their end.
         """
-        before = bisect_right(self._claims, job.submit_s, key=lambda claim: claim[0])
+        before = self.claims_ahead(job)
         key = (before, bisect_left(self._claim_starts_s, end_s))
         if key not in self._kept:
             bits = 0

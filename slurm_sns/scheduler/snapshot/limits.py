@@ -152,7 +152,7 @@ class PartitionLimits:
             most = partition.nodes_max
             return Reason(
                 f"partition {partition.name} gives at most {most} nodes, and the job says any number; valid: "
-                f"scontrol update JobId={job.id} NumNodes=1-{most}",
+                f"scontrol update JobId=JOBID NumNodes=1-{most}",
                 WaitKind.NEVER,
             )
         limit_s = partition.walltime_s

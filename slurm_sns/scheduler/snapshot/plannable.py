@@ -14,14 +14,15 @@ with the same partitions and QOS share one answer.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from typing import NamedTuple
 
 from slurm_sns.errors import Closed, ClosedForGood, Infeasible, NeverStarts
 from slurm_sns.model import Job, Reason, Seconds, WaitKind
-from slurm_sns.policies.base import Explanation
+from slurm_sns.policies.base import Choice, Explanation
 from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedPartition, PreemptionRules
 from slurm_sns.scheduler.settings import Settings
-from slurm_sns.scheduler.snapshot.eligibility import Eligibility
+from slurm_sns.scheduler.snapshot.eligibility import Eligibility, kind_of
 from slurm_sns.submit.judge import shares_in_part
 
 PARTITION_PRIO, QOS = "preempt/partition_prio", "preempt/qos"
@@ -102,23 +103,31 @@ def _above_the_lowest(partitions: list[ObservedPartition]) -> dict[str, str]:
     return {each.name: f"partition {each.name} {higher}" for each in partitions if each.tier > lowest.tier}
 
 
-def order_key(
-    job: ObservedJob, tiers: dict[str, int], qos_priorities: dict[str, int] | None, *, is_limited: bool = False
-) -> tuple[int, ...]:
+class Ranks(NamedTuple):
+    """What orders the queue beside the jobs: the tier of each partition, and the priority of each QOS.
+
+    `of_qos` is None where the order is that of Slurm's priorities.
+    """
+
+    of_partitions: dict[str, int]
+    of_qos: dict[str, int] | None
+
+
+def order_key(job: ObservedJob, ranks: Ranks, *, is_limited: bool = False) -> tuple[int, ...]:
     """The sort key of the jobs, smallest first; a task has the place of its array, after the array's earlier tasks.
 
     Of a project's jobs: partition tier, QOS priority, nice, submit time, id, task. A job that met a limit of its
     owner's (`is_limited`) comes after the others of its tier and QOS.
 
-    By Slurm's priority (`qos_priorities` None), of all jobs: partition tier, priority, submit time, id, task. Slurm
+    By Slurm's priority, of all jobs: partition tier, priority, submit time, id, task. Slurm
     sorts its own queue so (sort_job_queue2). A job that met a limit of its owner's comes after all others, because it
     cannot start.
     """
-    tier = max((tiers.get(name, 1) for name in job.partitions), default=1)
+    tier = max((ranks.of_partitions.get(name, 1) for name in job.partitions), default=1)
     age = job.submit_s, job.array_id or job.id, job.array_task or 0
-    if qos_priorities is None:
+    if ranks.of_qos is None:
         return int(is_limited), -tier, -job.priority, *age
-    return -tier, -qos_priorities.get(job.qos, 0), int(is_limited), job.nice, *age
+    return -tier, -ranks.of_qos.get(job.qos, 0), int(is_limited), job.nice, *age
 
 
 def with_over_aged_head(
@@ -138,13 +147,43 @@ def is_over_aged(job: ObservedJob, now_s: float, age_limit_s: int | None) -> boo
 
 
 @dataclass(frozen=True, slots=True)
+class KnownJob:
+    """A job as it was observed and planned in the cycle before; `kind` is that of `eligibility.kind_of`."""
+
+    observed: ObservedJob
+    kind: object
+    wanted: Job
+
+    def is_still(self, choice: Choice, allowed: frozenset[str], over_aged: bool, withholds: bool) -> bool:
+        """Whether the job is planned as before, if it is observed as before."""
+        wanted = self.wanted
+        return (
+            wanted.allowed is allowed
+            and wanted.alternatives == choice.alternatives
+            and wanted.over_aged == over_aged
+            and wanted.withholds == withholds
+        )
+
+
+class KnownJobs(NamedTuple):
+    """The jobs that a cycle planned, by job id, without those that have met a limit; and what ordered its queue."""
+
+    ranks: Ranks
+    jobs: dict[int, KnownJob]
+
+
+NOTHING_KNOWN = KnownJobs(Ranks({}, None), {})
+
+
+@dataclass(frozen=True, slots=True)
 class Plannable:
     """The candidates, sorted.
 
     `waiting` are the jobs for the policy, in queue order. By job id, `infeasible` says why a job can never be placed,
     and `closed` why a job cannot start now; `never` has those of both that nobody could ever start as they are.
     `arrays` are the array records of several tasks, in queue order, each with the number of tasks that its nodes could
-    hold. `explanations` say, by job id, how alternatives came about that were made from a profile.
+    hold. `explanations` say, by job id, how alternatives came about that were made from a profile. `known` is for the
+    next cycle.
     """
 
     waiting: list[Job] = field(default_factory=list)
@@ -153,6 +192,7 @@ class Plannable:
     never: dict[int, str] = field(default_factory=dict)
     explanations: dict[int, Explanation] = field(default_factory=dict)
     arrays: list[tuple[Job, int]] = field(default_factory=list)
+    known: KnownJobs = NOTHING_KNOWN
 
 
 def sort_out(
@@ -163,48 +203,54 @@ def sort_out(
     *,
     eligibility: Eligibility,
     may_withhold: Callable[[int], bool] = lambda _: True,
+    before: KnownJobs = NOTHING_KNOWN,
 ) -> Plannable:
     """Sort the candidates, and make jobs for the policy of those that can be planned now.
 
     In the modes advise and observe the record of an array is planned as its next task. `may_withhold` says, by user id,
-    whether capacity may be withheld for a user's jobs that find no place.
+    whether capacity may be withheld for a user's jobs that find no place. `before` is what the cycle before knew: it
+    saves time, and changes nothing in the result.
     """
-    tiers = {partition.name: partition.tier for partition in observation.partitions}
-    preemptors = Preemptors(observation)
     by_priority = settings.is_by_priority(has_priorities=observation.has_priorities)
-    qos_priorities = None if by_priority else dict(observation.qos_priorities)
-    found = Plannable()
+    tiers = {partition.name: partition.tier for partition in observation.partitions}
+    ranks = Ranks(tiers, None if by_priority else dict(observation.qos_priorities))
+    if ranks != before.ranks:
+        before = NOTHING_KNOWN
+    answers = _Answers(Preemptors(observation), eligibility, settings)
+    found = Plannable(known=KnownJobs(ranks, {}))
     for job in candidates:
-        try:
-            _check(job, preemptors, settings)
-            choice, allowed = eligibility.of(job)
-        except Infeasible as never:
-            found.infeasible[job.id] = Reason(str(never), WaitKind.NEVER)
-            if isinstance(never, NeverStarts):
-                found.never[job.id] = found.infeasible[job.id]
+        known = before.jobs.get(job.id)
+        if known is None or known.observed is not job:
+            known = None
+        kind = kind_of(job) if known is None else known.kind
+        answer = answers.to(job, kind)
+        if not isinstance(answer, tuple):
+            _note(found, job, answer)
             continue
-        except Closed as later:
-            why = later.args[0]
-            is_of_a_kind = isinstance(why, Reason)
-            found.closed[job.id] = why if is_of_a_kind else Reason(why, WaitKind.PARTITION, ",".join(job.partitions))
-            if isinstance(later, ClosedForGood):
-                found.never[job.id] = found.closed[job.id]
-            continue
-        tried, hints = tries.get(job.id), job.hints
+        choice, allowed = answer
+        tried = tries.get(job.id)
         is_limited = tried is not None and tried.limited_by != ""
-        wanted = Job(
-            id=job.id,
-            submit_s=job.submit_s,
-            alternatives=choice.alternatives,
-            order=order_key(job, tiers, qos_priorities, is_limited=is_limited),
-            project="" if by_priority else job.account,
-            heuristic=None if hints is None else hints.heuristic,
-            allowed=allowed,
-            over_aged=not (by_priority or is_limited) and is_over_aged(job, eligibility.now_s, settings.age_limit_s),
-            withholds=not is_limited and may_withhold(job.user_id),
-            pool=job.partitions[0] if job.partitions else "",
-            expected_run_s=job.walltime_s,
-        )
+        over_aged = not (by_priority or is_limited) and is_over_aged(job, eligibility.now_s, settings.age_limit_s)
+        withholds = not is_limited and may_withhold(job.user_id)
+        if known is None or is_limited or not known.is_still(choice, allowed, over_aged, withholds):
+            hints = job.hints
+            wanted = Job(
+                id=job.id,
+                submit_s=job.submit_s,
+                alternatives=choice.alternatives,
+                order=order_key(job, ranks, is_limited=is_limited),
+                project="" if by_priority else job.account,
+                heuristic=None if hints is None else hints.heuristic,
+                allowed=allowed,
+                over_aged=over_aged,
+                withholds=withholds,
+                pool=job.partitions[0] if job.partitions else "",
+                expected_run_s=job.walltime_s,
+            )
+            known = KnownJob(job, kind, wanted)
+        wanted = known.wanted
+        if not is_limited:
+            found.known.jobs[job.id] = known
         if choice.explanation is not None:
             found.explanations[job.id] = choice.explanation
         if job.is_array_record and settings.mode == "enforce":
@@ -214,6 +260,42 @@ def sort_out(
     found.waiting.sort(key=queue_key)
     found.arrays.sort(key=lambda array: queue_key(array[0]))
     return found
+
+
+def _note(found: Plannable, job: ObservedJob, why: Infeasible | Closed) -> None:
+    """Note why the job cannot be planned."""
+    if isinstance(why, Infeasible):
+        reason = found.infeasible[job.id] = Reason(str(why), WaitKind.NEVER)
+    else:
+        told = why.args[0]
+        is_of_a_kind = isinstance(told, Reason)
+        reason = told if is_of_a_kind else Reason(told, WaitKind.PARTITION, ",".join(job.partitions))
+        found.closed[job.id] = reason
+    if isinstance(why, NeverStarts | ClosedForGood):
+        found.never[job.id] = reason
+
+
+class _Answers:
+    """What jobs may use, asked once for all that are alike."""
+
+    def __init__(self, preemptors: Preemptors, eligibility: Eligibility, settings: Settings) -> None:
+        self._preemptors, self._eligibility, self._settings = preemptors, eligibility, settings
+        self._known: dict[tuple[object, int], tuple[Choice, frozenset[str]] | Infeasible | Closed] = {}
+
+    def to(self, job: ObservedJob, kind: object) -> tuple[Choice, frozenset[str]] | Infeasible | Closed:
+        """The job's alternatives and the nodes that it may use now, or why it has none."""
+        key = kind, self._eligibility.claims_ahead(job)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._found(job)
+        return found
+
+    def _found(self, job: ObservedJob) -> tuple[Choice, frozenset[str]] | Infeasible | Closed:
+        try:
+            _check(job, self._preemptors, self._settings)
+            return self._eligibility.of(job)
+        except (Infeasible, Closed) as why:
+            return why.with_traceback(None)  # which would keep the whole observation in memory
 
 
 def queue_key(job: Job) -> tuple[bool, Seconds, tuple[int, ...]]:

@@ -44,7 +44,14 @@ from slurm_sns.scheduler.snapshot.free_nodes import (
     placed_jobs,
     unavailable_nodes,
 )
-from slurm_sns.scheduler.snapshot.plannable import Plannable, queue_key, sort_out, with_over_aged_head
+from slurm_sns.scheduler.snapshot.plannable import (
+    NOTHING_KNOWN,
+    KnownJobs,
+    Plannable,
+    queue_key,
+    sort_out,
+    with_over_aged_head,
+)
 from slurm_sns.scheduler.snapshot.shared_cores import count_shared_cores
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.scheduler.snapshot.uneven_cores import with_sure_bandwidth
@@ -107,12 +114,16 @@ class Carried:
         active: the jobs that had nodes; of unchanged ones the values are reused.
         withholding: since when capacity is withheld for each user's jobs.
         history: what the policy wants to remember.
+        settled: the gated jobs that change by nothing but their gates, by id.
+        known: the jobs that were planned.
     """
 
     backlog: Backlog = NO_BACKLOG
     active: tuple[ActiveJob, ...] = ()
     withholding: WithholdingClock = NOTHING_WITHHELD
     history: object | None = None
+    settled: Mapping[int, ObservedJob] = field(default_factory=dict)
+    known: KnownJobs = NOTHING_KNOWN
 
 
 def explores(key: Key, step: ExplorationStep) -> str:
@@ -173,6 +184,7 @@ class Situation:
         explorations: the exploring runs that waiting jobs are offered.
         counted: the observation with what Slurm itself does not count; None if nothing was observed.
         widenings: the jobs that may run in more partitions if this cycle does not start them, by id.
+        known: the jobs that were planned, for the next cycle.
     """
 
     snapshot: Snapshot
@@ -190,6 +202,17 @@ class Situation:
     counted: Observation | None = None
     never: Mapping[int, str] = field(default_factory=dict)
     widenings: Mapping[int, Widening] = field(default_factory=dict)
+    known: KnownJobs = NOTHING_KNOWN
+
+    def carried(self, earlier: Carried) -> Carried:
+        """What this situation hands on to the next cycle; `earlier` is what was carried so far."""
+        return replace(
+            earlier,
+            backlog=self.backlog,
+            active=self.snapshot.active,
+            settled=self.surveyed.settled,
+            known=self.known,
+        )
 
     @property
     def jobs(self) -> Mapping[int, ObservedJob]:
@@ -236,7 +259,7 @@ def read_situation(
     runs; None where exploration is off. `asked` are the ids of jobs whose owners ask to leave them to Slurm, `refused`
     those of jobs with the nodes of a placement that Slurm did not accept.
     """
-    surveyed = survey(observation.jobs, tries, settings, now_s, asked, refused=refused)
+    surveyed = survey(observation.jobs, tries, settings, now_s, asked, refused=refused, before=carried.settled)
     statuses, candidates = surveyed.statuses, surveyed.candidates
     counted = _counted(observation, settings, states or {})
     unavailable, placed = unavailable_nodes(counted), placed_jobs(counted, statuses)
@@ -257,7 +280,7 @@ def read_situation(
         backfill=counted.backfill,
     )
     clock, limit_s = carried.withholding, settings.withhold_limit_s
-    pauses_s = {job.user_id: clock.pause_s(job.user_id, now_s, limit_s) for job in candidates}
+    pauses_s = {user_id: clock.pause_s(user_id, now_s, limit_s) for user_id in {job.user_id for job in candidates}}
     plannable, waiting, explorations = Plannable(), list[Job](), Explorations()
     tasks: dict[int, ObservedJob] = {}
     widened: dict[int, Widening] = {}
@@ -270,6 +293,7 @@ def read_situation(
             settings,
             eligibility=eligibility,
             may_withhold=lambda user_id: not pauses_s[user_id],
+            before=carried.known,
         )
         of_arrays, tasks = _of_arrays(plannable, surveyed, settings.queue_depth)
         waiting = sorted([*plannable.waiting, *of_arrays], key=queue_key) if of_arrays else plannable.waiting
@@ -306,6 +330,7 @@ def read_situation(
         counted=counted,
         never={**_never_by_dependency(surveyed), **({} if is_partly_seen else plannable.never)},
         widenings=widened,
+        known=plannable.known,
     )
 
 

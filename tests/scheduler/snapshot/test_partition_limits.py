@@ -72,7 +72,7 @@ def test_a_job_of_any_number_of_nodes_waits_where_a_partition_gives_only_so_many
     waits = seen(free, replace(MAIN, nodes_max=2))
     assert (planned(waits), waits.follow_ups) == ([], ())
     assert waits.blocked[1].endswith(
-        "gives at most 2 nodes, and the job says any number; valid: scontrol update JobId=1 NumNodes=1-2"
+        "gives at most 2 nodes, and the job says any number; valid: scontrol update JobId=JOBID NumNodes=1-2"
     )
     assert planned(seen(tasks(1, 4), replace(MAIN, nodes_max=2))) == [1]
 
