@@ -23,6 +23,7 @@
 #   cluster.sh compose ARGS...  run compose with the cluster's files and names
 # Environment: SNS_PROJECT (slurm-sns) names image and containers; SNS_AUTOSTART=0 leaves scheduler and watchdog alone;
 # SNS_ACCOUNTING=1 gives the controller of a thousand nodes the slurmdbd of the mini cluster, which must be up;
+# SNS_NODES=10000 gives that controller so many nodes, and room for forty jobs for each;
 # SNS_SLURMDS=40 gives that many of its nodes a slurmd: jobs really run in their partition, `real`;
 # SNS_SUITE=trixie takes Slurm from that release of Debian (forky: Slurm 26.05; trixie: 24.11); give it its own SNS_PROJECT;
 # SNS_PYSLURM=no leaves pyslurm out of the image: slurm_sns calls Slurm by its own library, as it does on trixie;

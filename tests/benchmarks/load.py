@@ -1,6 +1,7 @@
 """10,000 gated jobs on a thousand nodes for ten minutes, while jobs are submitted, are cancelled and end.
 
     PYTHONPATH=containers python tests/benchmarks/load.py [--minutes 10] [--waiting 10000] [--plot FILE.png]
+    PYTHONPATH=containers python tests/benchmarks/load.py --nodes 10000 --waiting 100000 --minutes 5 --users
     SNS_ACCOUNTING=1 PYTHONPATH=containers python tests/benchmarks/load.py --still --minutes 60 --slurmdbd-away 5
 
 Brings up the controller of a thousand nodes (containers/cluster.sh thousand). Prints JSON: the scheduler's memory over
@@ -24,6 +25,8 @@ import numpy as np
 from thousand import Thousand, thousand
 
 SAMPLE_S = 5.0
+#: How long users' commands are measured, each time.
+USERS_S = 60.0
 #: Caches and memory pools fill in this first part of the run; the slope is computed from the rest.
 WARM_UP = 0.2
 
@@ -69,15 +72,39 @@ def statistics(cluster: Thousand) -> dict[str, Any]:
     text = cluster.run("sdiag --json")
     told = json.loads(text)["statistics"]
     rpcs = {each["message_type"]: each["count"] for each in told["rpcs_by_message_type"]}
+    took_s = {each["message_type"]: each["total_time"] / 1e6 for each in told["rpcs_by_message_type"]}
     keys = ("schedule_cycle_mean", "schedule_cycle_max", "schedule_cycle_last", "jobs_submitted", "jobs_started")
     keys += ("jobs_canceled", "server_thread_count")
-    return {key: told.get(key) for key in keys} | {"rpcs": dict(sorted(rpcs.items(), key=lambda item: -item[1])[:12])}
+    most = dict(sorted(rpcs.items(), key=lambda item: -item[1])[:12])
+    return {key: told.get(key) for key in keys} | {"rpcs": most, "rpcs_took_s": took_s}
 
 
 def slope_kb_per_min(samples: list[dict[str, Any]]) -> float:
     """The slope of the memory after the warm-up, by least squares."""
     later = [each for each in samples if each["at_s"] >= WARM_UP * samples[-1]["at_s"]]
     return round(60 * float(np.polyfit([each["at_s"] for each in later], [each["rss_kb"] for each in later], 1)[0]), 1)
+
+
+def beside_users(cluster: Thousand, seconds: float, jobs: int) -> dict[str, Any]:
+    """How long users' commands take, and slurmctld's processor time meanwhile: with us, and without us."""
+    found: dict[str, Any] = {}
+
+    def note(name: str) -> None:
+        before, began_s = slurmctld(cluster), time.monotonic()
+        found[name] = cluster.load("users", seconds)
+        used_s = slurmctld(cluster)["slurmctld_cpu_s"] - before["slurmctld_cpu_s"]
+        found[name]["slurmctld_cpu_percent"] = round(100 * used_s / (time.monotonic() - began_s), 1)
+
+    churn = cluster.background(f"sns-load churn {seconds} {jobs}")
+    note("with us")
+    churn.wait()
+    cluster.run("pkill -9 -f 'sns (scheduler|watchdog)'; sleep 2")
+    note("gates stand, scheduler killed")
+    cluster.run("sns release --all > /dev/null", timeout_s=1200)
+    churn = cluster.background(f"sns-load churn {seconds} {jobs}")
+    note("Slurm alone")
+    churn.wait()
+    return found
 
 
 def measure(cluster: Thousand, minutes: float, most_waiting: int, *, still: bool, away_min: float) -> dict[str, Any]:
@@ -129,6 +156,11 @@ def measure(cluster: Thousand, minutes: float, most_waiting: int, *, still: bool
         },
         "fewest_gated": min(each["gates_gated"] for each in samples),
         "rpcs_per_s": {name: round(count / took_s, 2) for name, count in rpcs.items() if count},
+        # In slurmctld, with the wait for its locks; of all processes, which without churn and users are ours.
+        "rpcs_took_percent": {
+            name: round(100 * (seconds - before["rpcs_took_s"].get(name, 0.0)) / took_s, 2)
+            for name, seconds in after["rpcs_took_s"].items()
+        },
         "longest_without_a_cycle_s": round(
             max((b["at_s"] - a["at_s"] for a, b in pairwise(samples) if b["cycles"] == a["cycles"]), default=0.0), 1
         ),
@@ -167,10 +199,15 @@ def main() -> None:
     parser.add_argument(
         "--slurmdbd-away", type=float, default=0.0, metavar="MINUTES", help="stop slurmdbd in the middle"
     )
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--users", action="store_true", help="also measure users' commands, a minute three times")
     parser.add_argument("--plot", help="where to draw the time of a cycle and the memory")
     given = parser.parse_args()
+    os.environ["SNS_NODES"] = str(given.nodes)
     with thousand() as cluster:
         result = measure(cluster, given.minutes, given.waiting, still=given.still, away_min=given.slurmdbd_away)
+        if given.users:
+            result["users"] = beside_users(cluster, USERS_S, given.waiting)
     if given.plot:
         plot(result, given.plot)
     sys.stdout.write(json.dumps(result, indent=1) + "\n")
