@@ -103,7 +103,7 @@ class ObservedJob:
         time_min_s: the shortest time limit that it accepts (--time-min).
         start_s: when it started; for a waiting job, when Slurm plans to start it.
         suspended_s: when it was last suspended or resumed.
-        ran_s: how long it has run, without the times in which it was suspended.
+        ran_s: how long it had run when it was last started, suspended or resumed (`ran_at`), or has run in all.
         may_restart: Slurm's Requeue flag.
         ways, bandwidth_gbps: the cache ways and the bandwidth that it asks for on each node, as gres.
         gpus: the GPUs that it asks for; None if it asks for none, or in a way that we do not place.
@@ -212,6 +212,12 @@ class ObservedJob:
             return f"{self.array_id}_{self.array_task}"
         limit = f"%{self.array_limit}" if self.array_limit else ""
         return f"{self.array_id}_[{self.array_tasks}{limit}]"
+
+    def ran_at(self, now_s: float) -> int:
+        """How long the job has run by then, without the times in which it was suspended."""
+        if self.state is not JobState.RUNNING:
+            return self.ran_s
+        return self.ran_s + max(0, int(now_s) - (self.suspended_s or self.start_s))
 
     @property
     def stored_name(self) -> str:

@@ -12,7 +12,6 @@ from slurm_sns.errors import Refused, SnsError, Unreachable
 from slurm_sns.scheduler.observation import (
     EMPTY_QUEUE,
     DatabaseQueue,
-    JobState,
     Names,
     Observation,
     ObservedJob,
@@ -72,9 +71,9 @@ class Records(NamedTuple):
 
 
 class TranslatedJobs:
-    """Translates jobs, those that wait or have ended only when their records or the partitions with FORCE change.
+    """Translates jobs, only when their records or the partitions with FORCE change.
 
-    That needs records with their bytes (libslurm.RawRecord). The run time of a job that runs changes without these.
+    That needs records with their bytes (libslurm.RawRecord).
     """
 
     def __init__(self) -> None:
@@ -97,7 +96,7 @@ class TranslatedJobs:
             job = before.get(raw) if raw is not None else None
             if job is None:
                 job = translate.job(record, user_name, shows_estimates=shows_estimates, forced=forced)
-            if raw is not None and job.state in (JobState.PENDING, JobState.ENDED):
+            if raw is not None:
                 self._known[raw] = job
             jobs.append(job)
         return tuple(jobs)

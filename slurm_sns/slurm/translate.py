@@ -6,6 +6,7 @@ what a machine can have.
 """
 
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from operator import attrgetter
@@ -234,7 +235,7 @@ def _job(record: Any, user_name: Callable[[int], str], shows_estimates: bool, fo
         start_s=record.start_time or 0,
         end_s=record.end_time or 0,
         suspended_s=record.suspend_time or 0,
-        ran_s=_ran_s(record.run_time),
+        ran_s=_ran_s(record, state),
         may_restart=bool(record.is_requeueable),
         ways=_gres(gres, WAYS),
         bandwidth_gbps=_gres(gres, BANDWIDTH),
@@ -320,9 +321,15 @@ def _priority(shown: Any) -> int:
     return priority
 
 
-def _ran_s(shown: Any) -> int:
-    """How long the job has run; 0 where Slurm does not say."""
-    return _clamped(shown, MOST_RUN_S) if isinstance(shown, int) else 0
+def _ran_s(record: Any, state: JobState) -> int:
+    """How long the job has run, of one that runs until it was last started or resumed; 0 where Slurm does not say."""
+    shown = record.run_time
+    if not isinstance(shown, int):
+        return 0
+    if state is not JobState.RUNNING:
+        return _clamped(shown, MOST_RUN_S)
+    # Never suspended, it had not run before, whatever two clocks say.
+    return _clamped(shown - (int(time.time()) - record.suspend_time), MOST_RUN_S) if record.suspend_time else 0
 
 
 def _clamped(amount: int, most: int) -> int:

@@ -17,6 +17,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -85,6 +87,25 @@ def slope_kb_per_min(samples: list[dict[str, Any]]) -> float:
     return round(60 * float(np.polyfit([each["at_s"] for each in later], [each["rss_kb"] for each in later], 1)[0]), 1)
 
 
+@contextmanager
+def few_nodes(cluster: Thousand) -> Iterator[None]:
+    """Leave the partition ten nodes for a while: slurmctld tries each job on all nodes when it is submitted."""
+    cluster.run("scontrol update PartitionName=main Nodes=n[0001-0010]")
+    yield
+    cluster.run("scontrol update PartitionName=main Nodes=ALL")
+
+
+def wait_until_placed(cluster: Thousand) -> None:
+    """Wait for two cycles, of which the second began after the nodes came back, and until Slurm has started all."""
+    last = cluster.status()["cycles"] + 2
+
+    def is_over() -> bool:
+        status = cluster.status()
+        return status["cycles"] >= last and not status["placing"]
+
+    cluster.wait_for("all are placed that can be", is_over, timeout_s=900)
+
+
 def beside_users(cluster: Thousand, seconds: float, jobs: int) -> dict[str, Any]:
     """How long users' commands take, and slurmctld's processor time meanwhile: with us, and without us."""
     found: dict[str, Any] = {}
@@ -112,11 +133,11 @@ def measure(cluster: Thousand, minutes: float, most_waiting: int, *, still: bool
     if not cluster.answers():
         cluster.start_scheduler()
     while (missing := most_waiting - cluster.load("look")["pending"]) > 0:  # at first the nodes take many of them
-        fillers = [cluster.background(f"sns-load fill {missing // 3 + number} large") for number in range(3)]
-        for each in fillers:
-            each.wait()
-        while still and cluster.status()["placing"]:
-            time.sleep(1)
+        with few_nodes(cluster):
+            fillers = [cluster.background(f"sns-load fill {missing // 3 + number} large") for number in range(3)]
+            for each in fillers:
+                each.wait()
+        wait_until_placed(cluster)
     before, began_s = statistics(cluster), time.monotonic()
     churn = None if still else cluster.background(f"sns-load churn {60 * minutes} {most_waiting}")
     if away_min:

@@ -96,9 +96,10 @@ def differing(one, other, kinds, numbers=None):
                 if values[0] != values[1]:
                     yield [kind, str(name), field, *values]
 
+state.library = state.pyslurm
 ours, shown = state.SlurmState(Known()).observe(), ScontrolState(print).observe()
 libslurm.slurm_init()
-state.pyslurm = lambda: libslurm
+state.library = lambda: libslurm
 CHANGING.add("ran_s")
 own = state.SlurmState(Known()).observe()
 found = list(differing(ours, shown, ALL[:3], MINE)) + list(differing(ours, own, ALL))

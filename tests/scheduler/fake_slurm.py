@@ -86,11 +86,7 @@ class FakeSlurm:
         nodes = [
             node(name, cores, taken=(self.used(name), self.memory_used_mb(name))) for name, cores in self.cores.items()
         ]
-        return Observation(tuple(map(self.seen, self.jobs.values())), tuple(nodes), **self.shown)
-
-    def seen(self, of):
-        """The job with its run time; no job runs on after a suspension."""
-        return replace(of, ran_s=int(self.time_s) - of.start_s) if of.state is JobState.RUNNING else of
+        return Observation(tuple(self.jobs.values()), tuple(nodes), **self.shown)
 
     def used(self, name: str) -> int:
         """The cores of the node that are taken; a suspended job does not keep its cores."""

@@ -52,7 +52,7 @@ def suspended_job(job: ObservedJob, observation: Observation, past: PastJobs, no
 def _run_s(job: ObservedJob, past: PastJobs, now_s: float) -> Seconds | None:
     """How long the job is expected to run: as recent runs of its program, or its limit if it has run for longer."""
     mean_s = past.mean_run_s(job.user_id, job.stored_name, now_s)
-    return mean_s if mean_s is not None and mean_s > job.ran_s else job.walltime_s or None
+    return mean_s if mean_s is not None and mean_s > job.ran_at(now_s) else job.walltime_s or None
 
 
 def _resumes_in_s(job: ObservedJob, observation: Observation, past: PastJobs, now_s: float) -> float | None:
@@ -74,7 +74,7 @@ def _resumes_in_s(job: ObservedJob, observation: Observation, past: PastJobs, no
 def _end_s(job: ObservedJob, past: PastJobs, now_s: float) -> float | None:
     """When a running job is expected to end."""
     run_s = _run_s(job, past, now_s)
-    return None if run_s is None else now_s + max(0.0, float(run_s) - job.ran_s)
+    return None if run_s is None else now_s + max(0.0, float(run_s) - job.ran_at(now_s))
 
 
 def tiers_of(observation: Observation) -> dict[str, int]:

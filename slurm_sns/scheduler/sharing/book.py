@@ -139,13 +139,13 @@ class Book:
             known = self._known(job)
             has_run_anew = job.restarts != known.progress.restarts
             if known.cores and (has_run_anew or job.id not in sharing):
-                ran_s = known.progress.ran_s if has_run_anew else float(job.ran_s)
+                ran_s = known.progress.ran_s if has_run_anew else float(job.ran_at(now_s))
                 ended = known.progress.after(known.progress.restarts, ran_s, parts.get(job.id, 1.0))
                 self._count(day, known, ended)
                 known = known._replace(progress=ended, cores=0)
             if job.id in sharing:
                 here = sharing[job.id]
-                progress = known.progress.after(job.restarts, float(job.ran_s), parts.get(job.id, 1.0))
+                progress = known.progress.after(job.restarts, float(job.ran_at(now_s)), parts.get(job.id, 1.0))
                 cores = here.cores * len(here.nodes)
                 after[job.id] = known._replace(submit_s=job.submit_s, progress=progress, cores=cores)
             elif job.state is not JobState.ENDED:

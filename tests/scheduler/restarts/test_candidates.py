@@ -30,7 +30,7 @@ SUSPENDED = running(
 
 
 def urgent(number: int, nodes: str = "c1", since: int = 300, **fields):
-    started = {"start_s": at(since), "ran_s": since, "state": JobState.RUNNING, "allocated": (nodes,)}
+    started = {"start_s": at(since), "state": JobState.RUNNING, "allocated": (nodes,)}
     return job(number, **{"partitions": ("urgent",), "user_id": BOB, "walltime_s": HOUR, **started, **fields})
 
 
