@@ -410,6 +410,7 @@ class Observation:
         topology: how the nodes are connected.
         requeue_s: how long a requeue takes at most until the job may start again: KillWait and requeue_delay.
         mail_program: the program by which Slurm sends mail (MailProg); empty if it has none.
+        shown_in_s: how long the call took by which slurmctld showed the jobs.
     """
 
     jobs: tuple[ObservedJob, ...]
@@ -430,6 +431,7 @@ class Observation:
     topology: Topology = FLAT
     requeue_s: float = 0.0
     mail_program: str = ""
+    shown_in_s: float = 0.0
 
     @property
     def unreadable(self) -> dict[str, str]:

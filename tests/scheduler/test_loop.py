@@ -494,6 +494,19 @@ def test_cycles_end_just_before_slurmctld_looks_for_updated_jobs(site: Site, int
     assert [late - early for early, late in pairwise(ends_s)] == [pytest.approx(ceil(interval_s), abs=0.5)] * 3
 
 
+@pytest.mark.parametrize(("shown_in_s", "apart_s"), [(0.05, 1), (0.5, 5), (60.0, 10)])
+def test_a_slurmctld_that_takes_long_to_show_its_jobs_is_asked_less_often(site: Site, shown_in_s, apart_s) -> None:
+    observe, looks_s = site.slurm.observe, []
+
+    def slow():
+        looks_s.append(site.slurm.now())
+        return replace(observe(), shown_in_s=shown_in_s)
+
+    site.slurm.observe = slow
+    site.scheduler(ENFORCE).run(1.0, until(4))
+    assert [late - early for early, late in pairwise(looks_s[1:4])] == [pytest.approx(apart_s)] * 2
+
+
 def test_a_long_commit_shows_signs_of_life() -> None:
     site = Site(FakeSlurm({"c1": 300}))
     site.slurm.submit(*[1] * 250, memory_per_cpu_mb=100)
