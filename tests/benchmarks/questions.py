@@ -33,7 +33,7 @@ from live_cycle import measured
 from profiled_jobs import PAPER_NODE, PARTITION, SETTINGS, observation_of, programs, running_jobs
 
 from slurm_sns.cli.live.asking import WATCH_SECONDS
-from slurm_sns.json_text import JsonText
+from slurm_sns.json_text import encoded
 from slurm_sns.model import Plan
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
@@ -152,16 +152,11 @@ def questions(cluster: Cluster) -> dict[str, tuple[int, dict[str, Any]]]:
     }
 
 
-def encoded(answer: object) -> bytes:
-    """The answer as the socket sends it."""
-    return (answer if isinstance(answer, JsonText) else json.dumps(answer)).encode()
-
-
 def of_question(cluster: Cluster, user: int, request: dict[str, Any], repeat: int) -> dict[str, float]:
     """Measure one question."""
 
     def ask() -> bytes:
-        return encoded(cluster.answers.answer(request, user))
+        return encoded(cluster.answers.answer(request, user)).encode()
 
     seconds, own_seconds, risen_mb, answer = [], [], 0.0, b""
     for _ in range(repeat):
@@ -198,7 +193,7 @@ def watching(cluster: Cluster, users: list[int], spent: list[float]) -> Iterator
         ends.wait(begins_s)
         while not ends.is_set():
             began = time.perf_counter()
-            encoded(cluster.answers.answer({"command": "queue"}, user))
+            encoded(cluster.answers.answer({"command": "queue"}, user)).encode()
             spent.append(time.perf_counter() - began)
             ends.wait(WATCH_SECONDS)
 

@@ -149,7 +149,7 @@ def in_all(partitions: int) -> Site:
 
 def of_different_sizes(jobs: int) -> Site:
     """So many jobs, each of another size, on 10,000 nodes."""
-    return Site(waiting(jobs, lambda at: {"memory_per_cpu": 1000 + at}), nodes(10_000))
+    return Site(waiting(jobs, lambda at: {"memory_per_cpu": None, "memory_per_node": 1000 + at}), nodes(10_000))
 
 
 def of_different_node_lists(jobs: int) -> Site:
