@@ -111,7 +111,7 @@ class _Session:
     def run(self, free: Amounts, queue: WaitingQueue, coming: Releases, some_profiled: bool) -> Schedule:
         """One pass."""
         jobs, arrays = tabulate(queue, self.node_arrays, self._rules, self._kinds.of)
-        self._kinds_of_last = np.count_nonzero(np.bincount(arrays.kind))
+        self._kinds_of_last = int(np.count_nonzero(np.bincount(arrays.kind)))
         arrays = arrays._replace(coming=coming)
         bench = self._bench_for(arrays, free)
         best, ran, best_first = schedule(bench, free, arrays, some_profiled)
