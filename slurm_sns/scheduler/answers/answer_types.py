@@ -121,7 +121,7 @@ class GateCounts(TypedDict):
     """For how long a gate is renewed, seconds."""
 
 
-class NodeGroup(TypedDict):
+class AlikeNodes(TypedDict):
     """Nodes that have the same, and of which as much is free."""
 
     names: list[str]
@@ -267,7 +267,7 @@ class StatusAnswer(JobCounts, AgentsAndLearning):
     """Jobs and nodes whose records cannot be read, with the reason."""
     differences: dict[str, str]
     """Jobs that Slurm shows otherwise than slurm_sns has changed them, with the difference."""
-    node_groups: list[NodeGroup]
+    node_groups: list[AlikeNodes]
     """How full each usable node is: the equally full ones together."""
     capacity: ResourceAmounts
     """What the usable nodes have, together."""

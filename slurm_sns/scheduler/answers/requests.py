@@ -23,6 +23,7 @@ from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.answers import pass_through
 from slurm_sns.scheduler.answers.answer_types import (
     AgentsAndLearning,
+    AlikeNodes,
     DecisionLine,
     ExplainAnswer,
     ExplanationValues,
@@ -30,7 +31,6 @@ from slurm_sns.scheduler.answers.answer_types import (
     JobAnswer,
     JobCounts,
     MeasuredAnswer,
-    NodeGroup,
     QueuedJobBase,
     QueueRow,
     SmallerRequestAnswer,
@@ -502,7 +502,7 @@ def _differences(view: View) -> dict[str, str]:
     return {f"job {number}": how for number, how in view.situation.differences.items()}
 
 
-def _node_groups(view: View) -> list[NodeGroup]:
+def _node_groups(view: View) -> list[AlikeNodes]:
     """The usable nodes, those that have the same and are equally full together."""
     found: dict[tuple[Resources, Resources], list[str]] = {}
     for node in view.situation.snapshot.nodes:
