@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from slurm_sns.errors import BadInput, SnsError, Unreachable
-from slurm_sns.json_text import JsonText
+from slurm_sns.json_text import encoded
 
 LONGEST_REQUEST_BYTES = 4096
 #: An answer about a queue of 100,000 jobs is about 20 MB.
@@ -189,8 +189,8 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _line(value: Mapping[str, Any]) -> bytes:
-    if isinstance(answer := value.get("answer"), JsonText):
-        return f'{{"answer": {answer}}}\n'.encode()
+    if "answer" in value:
+        return f'{{"answer": {encoded(value["answer"])}}}\n'.encode()
     return json.dumps(value).encode() + b"\n"
 
 

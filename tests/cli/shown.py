@@ -14,7 +14,7 @@ def amounts(cores: int, memory_mb: int, ways: int = 0, bandwidth_gbps: int = 0) 
 
 
 def node(name: str, used_cores: int = 0, cores: int = 28) -> dict:
-    return {"name": name, "capacity": amounts(cores, 131_072, 20), "free": amounts(cores - used_cores, 65_536, 15)}
+    return {"names": [name], "capacity": amounts(cores, 131_072, 20), "free": amounts(cores - used_cores, 65_536, 15)}
 
 
 def status(**fields) -> dict:
@@ -41,7 +41,7 @@ def status(**fields) -> dict:
         "differences": {},
         "capacity": amounts(56, 262_144, 40),
         "free": amounts(20, 131_072, 30),
-        "each_node": [node("c1", 28), node("c2", 8)],
+        "node_groups": [node("c1", 28), node("c2", 8)],
         "chosen": "",
         "matched": {},
         "projects": {},

@@ -74,7 +74,7 @@ def queue(
     look = _look(why=why, form=form, limit=limit, heading=not noheader)
     chosen = JobFilter(with_me(users) if me else users, accounts, partitions, states, jobs)
     in_order(chosen.of(()), sort)  # a wrong list is told before anybody is asked
-    ask = asker(config, {"command": "queue"})
+    ask = asker(config, {"command": "queue", **chosen.request()})
 
     def answer() -> Sequence[Any]:
         rows = chosen.of(ask())

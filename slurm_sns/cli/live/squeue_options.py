@@ -141,6 +141,10 @@ _OF_COLUMNS: Mapping[str, Key] = {
 }
 
 
+#: So many characters of users' names fit into a request to the scheduler, which has 4 KiB.
+MOST_OF_REQUEST = 1000
+
+
 class JobFilter(NamedTuple):
     """Which jobs are shown; each part is a list as squeue takes it, None for all."""
 
@@ -149,6 +153,12 @@ class JobFilter(NamedTuple):
     partitions: str | None = None
     states: str | None = None
     jobs: str | None = None
+
+    def request(self) -> dict[str, Any]:
+        """What a question for the queue says of it: the users, as far as they fit into a request."""
+        if self.users is None or len(self.users) > MOST_OF_REQUEST:
+            return {}
+        return {"users": _listed("--user", self.users)}
 
     def of(self, rows: Sequence[Row]) -> list[Row]:
         """Those of the rows that every list names.

@@ -121,10 +121,10 @@ def plain_lines(answer: Answer, now_s: float) -> Iterator[str]:
     for name, project in sorted(answer["projects"].items()):
         use = ", ".join(map(" ".join, zip(OF_ACCOUNT, _use(project), strict=True)))
         yield f"account {printable(name)}: {use}"
-    for node in answer["each_node"]:
-        yield f"node {printable(node['name'])}: " + ", ".join(
-            f"{name} {_share(node, key, unit)}" for name, key, unit in _kinds(node)
-        )
+    full = {name: group for group in answer["node_groups"] for name in group["names"]}
+    for name, group in sorted(full.items()):
+        shares = (f"{what} {_share(group, key, unit)}" for what, key, unit in _kinds(group))
+        yield f"node {printable(name)}: {', '.join(shares)}"
     for name, why in sorted(answer["nodes_unavailable"].items()):
         yield f"node {printable(name)}: not used: {printable(why)}"
     for warning in warnings(answer, now_s):
@@ -229,22 +229,14 @@ def _nodes(answer: Answer, *, with_bars: bool) -> Table:
         shown.add_column(name.upper(), justify="right", no_wrap=True)
         if with_bars:
             shown.add_column("")
-    groups = _groups(answer["each_node"])
+    groups = sorted(answer["node_groups"], key=lambda group: -_full(group, "cores"))
     shown.add_row(f"all {answer['nodes']}", *_cells(answer, kinds, with_bars=with_bars), style="bold")
-    for names, node in groups[:MOST_GROUPS]:
-        shown.add_row(plain(folded(names)), *_cells(node, kinds, with_bars=with_bars))
+    for group in groups[:MOST_GROUPS]:
+        shown.add_row(plain(folded(group["names"])), *_cells(group, kinds, with_bars=with_bars))
     if len(groups) > MOST_GROUPS:
-        left = sum(len(names) for names, _ in groups[MOST_GROUPS:])
+        left = sum(len(group["names"]) for group in groups[MOST_GROUPS:])
         shown.add_row(f"... and {left} less full ones")
     return shown
-
-
-def _groups(nodes: list[Answer]) -> list[tuple[list[str], Answer]]:
-    found: dict[str, tuple[list[str], Answer]] = {}
-    for node in nodes:
-        key = str((node["capacity"], node["free"]))
-        found.setdefault(key, ([], node))[0].append(node["name"])
-    return sorted(found.values(), key=lambda group: -_full(group[1], "cores"))
 
 
 def _cells(of: Answer, kinds: list[tuple[str, str, int]], *, with_bars: bool) -> Iterator[RenderableType]:

@@ -43,8 +43,8 @@ from slurm_sns.policies.placement.ties import KINDS, TieRecord, tie_record
 from slurm_sns.policies.placement.use import by_use
 from slurm_sns.policies.placement.waiting_queue import NEWCOMER, WaitingQueue
 
-#: A session whose tables hold more kinds of jobs at the end of a pass serves no other pass: the memory of a scheduler
-#: that runs for months is bounded.
+#: A session whose tables hold more kinds of jobs than this, and more than twice those of the last pass, serves no other
+#: pass: the memory of a scheduler that runs for months is bounded by its queue.
 MOST_KINDS = 4096
 #: A working memory has room for so many jobs and projects at least: a short queue that grows does not need a new one.
 LEAST_ROOM = 32
@@ -79,7 +79,10 @@ class Kernel:
             session = self._sessions.pop()
         except IndexError:
             session = None
-        if session is None or session.node_arrays is not node_arrays or session.is_full:
+        if session is not None and session.is_full:
+            node_arrays.forget_masks()
+            session = None
+        if session is None or session.node_arrays is not node_arrays:
             session = _Session(node_arrays, self._rules.on(node_arrays), self._record)
         ran = session.run(free, queue, coming, some_profiled)
         self._sessions.append(session)
@@ -98,15 +101,17 @@ class _Session:
         self._bench: Bench | None = None
         self._room = (0, 0, 0, 0)
         self._tables = (0, 0, 0)
+        self._kinds_of_last = 0
 
     @property
     def is_full(self) -> bool:
         """Whether its tables hold so many kinds of jobs that most of them are likely to be of jobs that are gone."""
-        return len(self._table) > MOST_KINDS
+        return len(self._table) > max(MOST_KINDS, 2 * self._kinds_of_last)
 
     def run(self, free: Amounts, queue: WaitingQueue, coming: Releases, some_profiled: bool) -> Schedule:
         """One pass."""
         jobs, arrays = tabulate(queue, self.node_arrays, self._rules, self._kinds.of)
+        self._kinds_of_last = int(np.count_nonzero(np.bincount(arrays.kind)))
         arrays = arrays._replace(coming=coming)
         bench = self._bench_for(arrays, free)
         best, ran, best_first = schedule(bench, free, arrays, some_profiled)
@@ -188,6 +193,7 @@ class KindTable:
         self._alternatives: dict[AlternativeKey, int] = {}
         self._kinds: dict[tuple[tuple[Alternative, ...], int, int], int] = {}
         self._sets: dict[Allowed, int] = {None: NOBODY}
+        self._rows = 0
         self._masks = np.zeros((1, nodes), np.bool_)
         self._alternative_arrays = AlternativeArrays(
             nodes=np.zeros(FIRST_ROOM, np.int64),
@@ -242,8 +248,8 @@ class KindTable:
         mask = self._node_arrays.allows(allowed)
         if mask is None or mask.all():
             return NOBODY
-        row = len({each for each in self._sets.values() if each != NOBODY})
-        self._masks = self._with_room(self._masks, row + 1)
+        row, self._rows = self._rows, self._rows + 1
+        self._masks = self._with_room(self._masks, self._rows)
         self._masks[row] = mask
         return row
 

@@ -109,9 +109,19 @@ class NodeArrays:
         """Which nodes a job may use, as a mask; None means all. Masks are cached: many jobs share few sets of nodes."""
         if allowed is None:
             return None
-        if allowed not in self._masks:
-            self._masks[allowed] = np.fromiter((name in allowed for name in self.names), np.bool_, len(self.names))
-        return self._masks[allowed]
+        mask = self._masks.get(allowed)
+        if mask is None:
+            mask = self._masks[allowed] = np.zeros(len(self.names), np.bool_)
+            mask[[self._columns[name] for name in allowed if name in self._columns]] = True
+        return mask
+
+    def forget_masks(self) -> None:
+        """Forget the cached masks, most of which are likely to be of jobs that are gone."""
+        self._masks.clear()
+
+    @cached_property
+    def _columns(self) -> dict[str, int]:
+        return {name: at for at, name in enumerate(self.names)}
 
     @cached_property
     def regions(self) -> Regions:

@@ -121,15 +121,15 @@ class GateCounts(TypedDict):
     """For how long a gate is renewed, seconds."""
 
 
-class NodeFill(TypedDict):
-    """How full a node is."""
+class AlikeNodes(TypedDict):
+    """Nodes that have the same, and of which as much is free."""
 
-    name: str
-    """The node's name."""
+    names: list[str]
+    """Their names."""
     capacity: ResourceAmounts
-    """What it has."""
+    """What each of them has."""
     free: ResourceAmounts
-    """What is free on it."""
+    """What is free on each of them."""
 
 
 class ProjectUse(TypedDict):
@@ -267,8 +267,8 @@ class StatusAnswer(JobCounts, AgentsAndLearning):
     """Jobs and nodes whose records cannot be read, with the reason."""
     differences: dict[str, str]
     """Jobs that Slurm shows otherwise than slurm_sns has changed them, with the difference."""
-    each_node: list[NodeFill]
-    """How full each usable node is."""
+    node_groups: list[AlikeNodes]
+    """How full each usable node is: the equally full ones together."""
     capacity: ResourceAmounts
     """What the usable nodes have, together."""
     free: ResourceAmounts

@@ -86,7 +86,7 @@ class SharedOverview:
             return JsonText(f'{self._told[user]}, "trouble": {json.dumps(trouble)}, "next_s": {next_s}}}')
 
     def _made(self, view: View) -> OverviewAnswer:
-        rows = queue(view, None, self._board.now)
+        rows = list(queue(view, None, self._board.now))
         never = sum(row["waits"] is not None and row["waits"]["kind"] in _NEVER for row in rows)
         return {
             "at_s": view.at_s,
@@ -95,7 +95,7 @@ class SharedOverview:
             "disabled": view.disabled,
             "trouble": "",
             "chosen": view.plan.report.chosen,
-            "counts": {**job_counts(view), "never": never},
+            "counts": {**view.once(job_counts), "never": never},
             "jobs": rows,
             "nodes": nodes_of(view, self._settings),
             "day": list(self._day()),

@@ -24,7 +24,7 @@ class Redaction:
     """Redacts texts and explanations for the user who owns these jobs (None: for an admin, who may see everything)."""
 
     def __init__(self, own_jobs: Collection[int] | None) -> None:
-        self._own = own_jobs
+        self._own = None if own_jobs is None else frozenset(own_jobs)
 
     def text(self, sentence: str) -> str:
         """The sentence; where it names jobs that are not all the user's own, it says "another user's job" instead."""
@@ -53,7 +53,7 @@ class Redaction:
     def _redacted(self, match: re.Match[str]) -> str:
         labels = [label(int(number)) if number.isdecimal() else number for number in match.group(1).split(", ")]
         named = {int(each.partition("_")[0]) for each in labels}
-        if self._own is not None and (match.group(2) or not named <= set(self._own)):
+        if self._own is not None and (match.group(2) or not named <= self._own):
             return OTHERS
         return f"job {', '.join(labels)}{match.group(2) or ''}"
 

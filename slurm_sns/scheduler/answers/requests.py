@@ -5,9 +5,10 @@ another user's job gets the same answer as one about a job that does not exist, 
 (answers.view).
 """
 
+import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import lru_cache
@@ -17,14 +18,16 @@ from typing import Any, Literal, cast
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.json_text import JsonText
 from slurm_sns.metric_table import Samples
-from slurm_sns.model import Job, Node, Plan, Reason, Snapshot, Start, WaitKind, total
+from slurm_sns.model import Job, Node, Plan, Reason, Resources, Snapshot, Start, WaitKind, total
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.answers import pass_through
 from slurm_sns.scheduler.answers.answer_types import (
     AgentsAndLearning,
+    AlikeNodes,
     DecisionLine,
     ExplainAnswer,
     ExplanationValues,
+    GateCounts,
     JobAnswer,
     JobCounts,
     MeasuredAnswer,
@@ -157,7 +160,7 @@ class Answers:
                     view, self._recent, self._troubles(), only_user, self._settings, estimates=self._board.now
                 )
             case "queue":
-                return queue(view, only_user, self._board.now)
+                return _as_text(queue(view, only_user, self._board.now, users=_users(request)))
             case "overview" if self._overview is not None:
                 return self._overview(view, self._troubles(), None if only_user is None else _name_of(view, user_id))
             case "try":
@@ -189,7 +192,7 @@ class Answers:
     def _explain(self, view: View, request: Mapping[str, Any], only_user: int | None) -> ExplainAnswer:
         job_id, label, job, decided = self._known(view, request, only_user)
         last_start = next((each for each in reversed(decided) if each.action == "start"), None)
-        waits = job is not None and any(each.id == job_id for each in view.situation.snapshot.waiting)
+        waits = job is not None and job_id in view.once(_places)
         snapshot, plan = None, Plan()
         planned_id = job_id  # a task had another id when it was placed
         if waits:
@@ -203,7 +206,7 @@ class Answers:
             "label": label,
             "pass_through": None if job is None or _is_ours(view, job) else pass_through.reason(job, self._settings),
             "array": "" if job is None or job.array_id is None else _array(view, job),
-            "job": None if job is None else _rows(view, [job], redaction, self._board.now)[0],
+            "job": None if job is None else next(_rows(view, [job], redaction, self._board.now)),
             "decisions": [
                 cast(DecisionLine, asdict(each) | {"reason": redaction.text(each.reason)}) for each in decided
             ],
@@ -461,8 +464,74 @@ def _learning(view: View, job: ObservedJob) -> str:
 def _redaction(view: View, only_user: int | None) -> Redaction:
     if only_user is None:
         return Redaction(None)
-    known = (*view.situation.jobs.values(), *view.situation.tasks.values())
-    return Redaction({job.id for job in known if job.user_id == only_user})
+    return Redaction(view.once(_ids_by_user).get(only_user, frozenset()))
+
+
+def _ids_by_user(view: View) -> dict[int, set[int]]:
+    """The ids of our jobs and of the planned tasks, by owner."""
+    found: dict[int, set[int]] = {}
+    for job in chain(view.situation.jobs.values(), view.situation.tasks.values()):
+        found.setdefault(job.user_id, set()).add(job.id)
+    return found
+
+
+def _places(view: View) -> dict[int, int]:
+    """The places of the planned jobs in the queue, from 1, by job id."""
+    return {job.id: place for place, job in enumerate(view.situation.snapshot.waiting, 1)}
+
+
+def _starts(view: View) -> dict[int, Start]:
+    return {start.job_id: start for start in view.plan.starts}
+
+
+def _completing(view: View) -> list[tuple[Node, int]]:
+    """The nodes of the snapshot on which a job is completing, each with that job's id."""
+    completing = completing_jobs(view.situation.observed)
+    return [(node, completing[node.name]) for node in view.situation.snapshot.nodes if node.name in completing]
+
+
+def _accounts_by_user(view: View) -> dict[int, set[str]]:
+    """The accounts that each user's jobs run under."""
+    found: dict[int, set[str]] = {}
+    for job in view.situation.jobs.values():
+        found.setdefault(job.user_id, set()).add(job.account)
+    return found
+
+
+def _differences(view: View) -> dict[str, str]:
+    return {f"job {number}": how for number, how in view.situation.differences.items()}
+
+
+def _node_groups(view: View) -> list[AlikeNodes]:
+    """The usable nodes, those that have the same and are equally full together."""
+    found: dict[tuple[Resources, Resources], list[str]] = {}
+    for node in view.situation.snapshot.nodes:
+        found.setdefault((node.capacity, node.free), []).append(node.name)
+    return [
+        {"names": names, "capacity": amounts(capacity), "free": amounts(free)}
+        for (capacity, free), names in found.items()
+    ]
+
+
+def _totals(view: View) -> tuple[Resources, Resources]:
+    """What the usable nodes have together, and what is free on them."""
+    nodes = view.situation.snapshot.nodes
+    return total(node.capacity for node in nodes), total(node.free for node in nodes)
+
+
+def _gates(view: View) -> GateCounts:
+    situation = view.situation
+    gated = [
+        job.begin_s
+        for job in situation.jobs.values()
+        if job.state is JobState.PENDING and situation.statuses[job.id] is Status.GATED
+    ]
+    return {
+        "gated": len(gated),
+        "renewed_per_minute": view.renewed_per_minute,
+        "nearest_s": min(gated, default=None),
+        "lease_s": situation.surveyed.lease.length_s,
+    }
 
 
 def status(
@@ -481,14 +550,8 @@ def status(
     """
     situation, plan = view.situation, view.plan
     redaction = _redaction(view, only_user)
-    nodes = situation.snapshot.nodes
-    capacity, free = total(node.capacity for node in nodes), total(node.free for node in nodes)
-    accounts = {job.account for job in situation.jobs.values() if only_user is None or job.user_id == only_user}
-    gated = [
-        job
-        for job in situation.jobs.values()
-        if job.state is JobState.PENDING and situation.statuses[job.id] is Status.GATED
-    ]
+    capacity, free = view.once(_totals)
+    accounts = set() if only_user is None else view.once(_accounts_by_user).get(only_user, set())
     return {
         "mode": view.mode,
         "disabled": view.disabled,
@@ -500,22 +563,13 @@ def status(
         "trouble": trouble,
         "cycles": view.cycles,
         "placed": view.placed,
-        **job_counts(view),
-        "gates": {
-            "gated": len(gated),
-            "renewed_per_minute": view.renewed_per_minute,
-            "nearest_s": min((job.begin_s for job in gated), default=None),
-            "lease_s": situation.surveyed.lease.length_s,
-        },
-        "nodes": len(nodes),
+        **view.once(job_counts),
+        "gates": view.once(_gates),
+        "nodes": len(situation.snapshot.nodes),
         "nodes_unavailable": redaction.texts(situation.snapshot.unavailable),
         "unreadable": _visible(view, situation.observation.unreadable, only_user),
-        "differences": _visible(
-            view, {f"job {number}": how for number, how in situation.differences.items()}, only_user
-        ),
-        "each_node": [
-            {"name": node.name, "capacity": amounts(node.capacity), "free": amounts(node.free)} for node in nodes
-        ],
+        "differences": _visible(view, view.once(_differences), only_user),
+        "node_groups": view.once(_node_groups),
         "capacity": amounts(capacity),
         "free": amounts(free),
         "chosen": plan.report.chosen,
@@ -590,46 +644,85 @@ def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict
     return {name: text for name, text in told.items() if name in own}
 
 
-def queue(view: View, only_user: int | None, estimates: Estimates = NO_ESTIMATES) -> list[QueueRow]:
-    """Our jobs, waiting ones first, in the order in which a cycle plans them (`only_user` None: of all users)."""
-    planned = {job.id: place for place, job in enumerate(view.situation.snapshot.waiting)}
-    started = {start.job_id for start in view.plan.starts}
-    known = (*view.situation.jobs.values(), *(job for job in view.situation.tasks.values() if job.id in started))
-    jobs = [job for job in known if only_user is None or job.user_id == only_user]
-    jobs.sort(key=lambda job: (job.state is not JobState.PENDING, planned.get(job.id, len(planned)), job.id))
-    return _rows(view, jobs, _redaction(view, only_user), estimates)
+def _users(request: Mapping[str, Any]) -> frozenset[str] | None:
+    """The users whose jobs a request is about; None for all.
+
+    Raises:
+        BadInput: they are no list of names.
+    """
+    users = request.get("users")
+    if users is None:
+        return None
+    if not isinstance(users, list) or not all(isinstance(each, str) for each in users):
+        raise BadInput("users: valid is a list of names")
+    return frozenset(users)
+
+
+def _as_text(rows: Iterable[QueueRow]) -> JsonText:
+    """The rows as JSON, encoded one by one.
+
+    A hundred thousand at once are 150 MB of values, and Python's garbage collector would walk all that the process has
+    several times while they are made, in which no cycle goes on.
+    """
+    return JsonText(f"[{', '.join(map(json.dumps, rows))}]")
+
+
+def queue(
+    view: View, only_user: int | None, estimates: Estimates = NO_ESTIMATES, *, users: Collection[str] | None = None
+) -> Iterator[QueueRow]:
+    """Our jobs, waiting ones first, in the order in which a cycle plans them: of all users, or of those that are given.
+
+    `only_user` is the user who asks; None is an admin, who may see all jobs.
+    """
+    jobs = (
+        job
+        for user_id, own in view.once(_queued_by_user).items()
+        if only_user in (None, user_id)
+        for job in own
+        if users is None or job.user in users
+    )
+    return _rows(view, _in_queue_order(view, jobs), _redaction(view, only_user), estimates)
+
+
+def _queued_by_user(view: View) -> dict[int, list[ObservedJob]]:
+    """Our jobs, and the tasks of an array's record that were placed, by owner."""
+    started, found = view.once(_starts), dict[int, list[ObservedJob]]()
+    for job in chain(view.situation.jobs.values(), (job for job in view.situation.tasks.values() if job.id in started)):
+        found.setdefault(job.user_id, []).append(job)
+    return found
+
+
+def _in_queue_order(view: View, jobs: Iterable[ObservedJob]) -> list[ObservedJob]:
+    places = view.once(_places)
+    last = len(places) + 1
+    return sorted(jobs, key=lambda job: (job.state is not JobState.PENDING, places.get(job.id, last), job.id))
 
 
 def _rows(
     view: View, jobs: Iterable[ObservedJob], redaction: Redaction, estimates: Estimates = NO_ESTIMATES
-) -> list[QueueRow]:
+) -> Iterator[QueueRow]:
     """One row for each job, as it is after the cycle: the observation does not show yet what the cycle placed."""
-    starts = {start.job_id: start for start in view.plan.starts}
-    waiting = {job.id: (place, job) for place, job in enumerate(view.situation.snapshot.waiting, 1)}
-    jobs, completing = list(jobs), completing_jobs(view.situation.observed)
-    ending_on = [(node, completing[node.name]) for node in view.situation.snapshot.nodes if node.name in completing]
-    rows: list[QueueRow] = []
+    starts, places, ending_on = view.once(_starts), view.once(_places), view.once(_completing)
+    jobs, waiting = list(jobs), view.situation.snapshot.waiting
     shared = {} if view.agents is None else whys_unpartitioned(view.agents, jobs)
     told = lru_cache(None)(amounts)  # many jobs ask for the same
     for job in jobs:
         started = starts.get(job.id)
-        place, planned = waiting.get(job.id, (None, None))
+        place = places.get(job.id)
+        planned = None if place is None else waiting[place - 1]
         alternative = started.alternative if started else planned.alternatives[0] if planned else None
         row = _row(view, job, started)
         ending = "" if started or planned is None else _waits_for(planned, ending_on)
         reason = redaction.text("; ".join(filter(None, (row["reason"], ending, shared.get(job.id)))))
-        rows.append(
-            {
-                **row,
-                "reason": reason,
-                "waits": None if started else _wait_cause(view, job, Reason.of(row["reason"]), redaction),
-                "position": None if started else place,
-                "over_aged": planned is not None and planned.over_aged,
-                "demand": None if alternative is None else {"nodes": alternative.nodes, **told(alternative.demand)},
-                "starts": None if started else start_of(view, job, redaction, estimates.of.get(job.id)),
-            }
-        )
-    return rows
+        yield {
+            **row,
+            "reason": reason,
+            "waits": None if started else _wait_cause(view, job, Reason.of(row["reason"]), redaction),
+            "position": None if started else place,
+            "over_aged": planned is not None and planned.over_aged,
+            "demand": None if alternative is None else {"nodes": alternative.nodes, **told(alternative.demand)},
+            "starts": None if started else start_of(view, job, redaction, estimates.of.get(job.id)),
+        }
 
 
 def _wait_cause(view: View, job: ObservedJob, reason: Reason, redaction: Redaction) -> WaitCause | None:

@@ -7,8 +7,8 @@ from slurm_sns.scheduler.restarts.ledger import HOUR_S
 
 def restarts_by_user(view: View, only_user: int | None) -> list[UserRestarts]:
     """The restarts of the last day, by owner; only those of `only_user`'s jobs if it is given."""
-    names = {job.user_id: job.user for job in view.situation.observed}
     shown = [each for each in view.restarts.restarted if only_user in (None, each.user_id)]
+    names = {job.user_id: job.user for job in view.situation.observed} if shown else {}
     found: list[UserRestarts] = []
     for user_id in sorted({each.user_id for each in shown}):
         sent = [each.lost_core_s for each in shown if each.user_id == user_id and not each.is_proposal]

@@ -6,9 +6,10 @@ that withheld capacity keeps waiting is told on which nodes it is withheld, but 
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from math import ceil
+from typing import Any, TypeVar
 
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Log, Outage
@@ -22,6 +23,8 @@ from slurm_sns.scheduler.restarts.restarter import NO_RESTARTS_YET, RestartView
 from slurm_sns.scheduler.sharing.sharer import NOTHING_SHARED, SharingView
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.wire.values import NodeState, RunId
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,17 @@ class View:
     restarts: RestartView = NO_RESTARTS_YET
     taken_back: TakenBack = NONE_TAKEN_BACK
     sharing: SharingView = NOTHING_SHARED
+    _made: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, make: "Callable[[View], Made]") -> Made:
+        """What `make` makes of this view: made when somebody first asks, the same for all who ask until the next cycle.
+
+        It costs as much as the queue is long, and an answer to one user should not. Two threads may both make it.
+        """
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: Made = self._made[make]
+        return made
 
 
 #: Ten minutes of cycles of one second.

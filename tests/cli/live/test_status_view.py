@@ -79,15 +79,15 @@ def test_the_page_says_how_it_stands() -> None:
 
 
 def test_equally_full_nodes_are_one_line_and_the_fullest_come_first() -> None:
-    nodes = [node("c1"), node("c2", 28), node("c3"), node("c4")]
-    lines = printed(page(status(each_node=nodes), NOW, 100), 100).splitlines()
+    nodes = [{**node("c1"), "names": ["c1", "c3", "c4"]}, node("c2", 28)]
+    lines = printed(page(status(node_groups=nodes), NOW, 100), 100).splitlines()
     names = [line.split()[0] for line in lines if line.startswith("c")]
     assert names == ["cycle", "c2", "c[1,3-4]"]
 
 
 def test_a_thousand_nodes_fit_on_a_page() -> None:
     nodes = [node(f"n{number}", number, 2000) for number in range(1000)]
-    lines = printed(page(status(each_node=nodes), NOW, 100), 100).splitlines()
+    lines = printed(page(status(node_groups=nodes), NOW, 100), 100).splitlines()
     assert len(lines) < 40
     assert "... and 984 less full ones" in [line.rstrip() for line in lines]
 
@@ -106,11 +106,11 @@ def test_a_resource_that_a_cluster_has_not_is_not_shown() -> None:
 
 def test_closids_are_shown_where_they_are_counted() -> None:
     few = {
-        "name": "c1",
+        "names": ["c1"],
         "capacity": {**amounts(4, 4096, 20), "closids": 6},
         "free": {**amounts(4, 4096, 20), "closids": 1},
     }
-    answer = status(each_node=[few], capacity={**amounts(4, 4096, 20), "closids": 6}, free=few["free"])
+    answer = status(node_groups=[few], capacity={**amounts(4, 4096, 20), "closids": 6}, free=few["free"])
     assert facts(answer)["CLOSIDs"] == "5/6"
     assert facts(answer)["node c1"] == "cores 0/4, memory GiB 0/4, ways 0/20, CLOSIDs 5/6"
     assert "CLOSIDS" in printed(page(answer, NOW, 200))
@@ -119,7 +119,7 @@ def test_closids_are_shown_where_they_are_counted() -> None:
 
 def test_gpus_are_shown_by_type_where_there_are_any() -> None:
     has, left = ({**amounts(4, 4096), "gpus": gpus} for gpus in ({"a": 2, "": 4}, {"": 1}))
-    answer = status(each_node=[{"name": "c1", "capacity": has, "free": left}], capacity=has, free=left)
+    answer = status(node_groups=[{"names": ["c1"], "capacity": has, "free": left}], capacity=has, free=left)
     assert (facts(answer)["GPUs a"], facts(answer)["GPUs"]) == ("2/2", "3/4")
     assert facts(answer)["node c1"] == "cores 0/4, memory GiB 0/4, GPUs a 2/2, GPUs 3/4"
     assert "GPUS A" in printed(page(answer, NOW, 200), 200)
@@ -127,7 +127,7 @@ def test_gpus_are_shown_by_type_where_there_are_any() -> None:
 
 
 def test_withheld_capacity_can_leave_less_than_nothing_free() -> None:
-    answer = status(each_node=[{"name": "c1", "capacity": amounts(4, 4096), "free": amounts(-2, -100)}])
+    answer = status(node_groups=[{"names": ["c1"], "capacity": amounts(4, 4096), "free": amounts(-2, -100)}])
     assert "node c1: cores 6/4" in "\n".join(plain_lines(answer, NOW))
     assert printed(page(answer, NOW, 120), 120)
 

@@ -16,6 +16,7 @@ from slurm_sns.node_lists import folded
 from slurm_sns.policies.combined.combined import combined
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters, ways_to_withhold
+from slurm_sns.policies.placement import kernel_matching
 from slurm_sns.policies.placement.heuristic_names import alternative_orders, tie_rules
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import NodeArrays
@@ -332,3 +333,38 @@ def test_few_shapes_on_many_nodes_in_turn_are_the_same_too(heuristic):
     parameters = MatchingParameters((heuristic,))
 
     assert max_jobs(parameters).plan(snapshot) == plainly(max_jobs(parameters)).plan(snapshot)
+
+
+def sessions_after(policy, snapshots) -> list[int]:
+    """By identity the session that each plan has left."""
+    found = []
+    for snapshot in snapshots:
+        policy.plan(snapshot)
+        found.append(id(policy._kernel._sessions[0]))
+    return found
+
+
+def test_a_queue_of_very_many_kinds_has_its_tables_made_once_and_they_go_when_most_of_these_kinds_are_gone():
+    most = kernel_matching.MOST_KINDS
+    many = Snapshot((node("c1", 4, 8 * most),), tuple(job(at, 1, at) for at in range(1, most + 10)))
+    few = replace(many, waiting=many.waiting[:10])
+
+    policy = max_jobs(MatchingParameters(queue_depth=2 * most))
+    first, again, left, after = sessions_after(policy, (many, many, few, few))
+
+    assert first == again == left, "the queue needs all of these kinds, and the last pass had them"
+    assert after != left
+    assert len(policy._kernel._sessions[0]._table) == 10
+    assert policy.plan(many) == max_jobs(MatchingParameters(queue_depth=2 * most)).plan(many)
+
+
+def test_sets_of_nodes_are_masks_whatever_other_names_are_in_them_and_may_be_forgotten():
+    arrays = NodeArrays.of([node("c1"), node("c2"), node("c3")])
+    for _ in range(2):
+        mask = arrays.allows(frozenset({"c3", "c1", "gone"}))
+        assert mask is not None
+        assert mask.tolist() == [True, False, True]
+        arrays.forget_masks()
+    none = arrays.allows(frozenset({"gone"}))
+    assert none is not None
+    assert not none.any()

@@ -1,6 +1,9 @@
 from clusters import alternative, job, node, plan
 
-from slurm_sns.model import Alternative, Node, Resources
+from slurm_sns.model import Alternative, Node, Resources, Snapshot
+from slurm_sns.policies.matching.max_jobs import max_jobs
+from slurm_sns.policies.matching.parameters import MatchingParameters
+from slurm_sns.policies.placement.reasons import MOST_NEAREST
 
 
 def why(nodes, waiting, **parameters):
@@ -38,6 +41,19 @@ def test_a_node_lacks_no_more_than_a_job_demands_even_where_more_is_withheld_tha
     assert why(nodes, [job(1, 16, 1), job(2, 4, 8)], reservations=1)[2] == (
         "no allowed node has 4 cores and 8192 MiB free; nearest: c1 lacks 4 cores and 8192 MiB"
     )
+
+
+def test_jobs_of_many_different_sizes_are_told_the_nearest_node_up_to_a_number_of_sizes_and_the_others_when_asked():
+    nodes = [node("c1", 4, 2 * MOST_NEAREST, free=(0, 32))]
+    waiting = [job(size, 1, size) for size in range(1, MOST_NEAREST + 3)]
+
+    reasons = why(nodes, waiting)
+    told = [size for size, reason in reasons.items() if "nearest: c1 lacks 1 core" in reason]
+    assert told == [*range(1, MOST_NEAREST + 1)]
+    assert reasons[MOST_NEAREST + 1] == f"no allowed node has 1 core and {1024 * (MOST_NEAREST + 1)} MiB free"
+    policy, snapshot = max_jobs(MatchingParameters(reservations=0)), Snapshot(tuple(nodes), tuple(waiting))
+    explained = policy.explain(snapshot, policy.plan(snapshot), MOST_NEAREST + 1)
+    assert any("nearest: c1 lacks 1 core" in each for each in explained.details)
 
 
 def test_a_job_on_several_nodes_is_told_how_many_fit():

@@ -30,6 +30,7 @@ from live import (
 
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput, SnsError
+from slurm_sns.json_text import encoded
 from slurm_sns.model import Plan
 from slurm_sns.package_files import shared_path
 from slurm_sns.policies.base import Considered, Explanation
@@ -86,10 +87,11 @@ def answers(of: View | None, recorded=None, asked=None) -> Answers:
 
 def ask(of: View | None, command: str, user: int = ADMIN, *, recorded=None, asked=None, **more):
     reply = answers(of, recorded, asked).answer({"command": command, **more}, user)
+    text = encoded(reply)
     printed = {"status": "sns status", "queue": "sns queue", "explain": "sns explain"}.get(command)
     if command == "profile" and "program" not in more:
         printed = "sns profile list"
-    return json.loads(json.dumps(reply)) if printed is None else json_output.read(printed, json.dumps(reply))
+    return json.loads(text) if printed is None else json_output.read(printed, text)
 
 
 CROWD = (
@@ -138,9 +140,9 @@ def test_status_says_how_long_the_recent_cycles_took_and_what_is_wrong() -> None
 
 
 def test_status_shows_how_full_each_node_is() -> None:
-    nodes = {each["name"]: each for each in ask(view(*CROWD, nodes=NODES), "status")["each_node"]}
-    assert nodes.keys() == {"c1", "c2", "c3"}
-    assert nodes["c1"]["capacity"]["cores"] - nodes["c1"]["free"]["cores"] == 1
+    groups = ask(view(*CROWD, nodes=(*NODES, node("c5"))), "status")["node_groups"]
+    used = {tuple(each["names"]): each["capacity"]["cores"] - each["free"]["cores"] for each in groups}
+    assert used == {("c1", "c2"): 1, ("c3", "c5"): 0}, "equally full nodes are together"
 
 
 def test_a_user_is_told_only_the_accounts_of_their_own_jobs() -> None:
@@ -233,6 +235,25 @@ def test_a_user_sees_their_own_jobs_only() -> None:
     seen = view(*CROWD, nodes=NODES)
     assert {row["user"] for row in ask(seen, "queue", BOB)} == {"bob"}
     assert ask(seen, "queue", 4711) == []
+
+
+def test_the_queue_of_chosen_users_has_no_other_jobs() -> None:
+    assert {row["user"] for row in ask(crowded(), "queue", users=["bob", "nobody"])} == {"bob"}
+    assert ask(crowded(), "queue", ALICE, users=["bob"]) == []
+    for wrong in ("bob", [7], {}):
+        with pytest.raises(BadInput, match="users: valid is a list of names"):
+            ask(crowded(), "queue", users=wrong)
+
+
+def test_what_is_made_of_a_view_once_is_made_anew_for_the_next_one() -> None:
+    made: list[View] = []
+
+    def number(of: View) -> int:
+        made.append(of)
+        return len(made)
+
+    first = view(tasks(1, 28))
+    assert [first.once(number), first.once(number), replace(first).once(number)] == [1, 1, 2]
 
 
 def test_the_queue_says_of_each_job_what_it_is_and_why() -> None:

@@ -7,6 +7,7 @@ import pytest
 from live import ALICE, BOB, ENFORCE, HELD, NOW, job, look, node, running
 from live import situation as situation_of
 
+from slurm_sns.json_text import encoded
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.scheduler.answers.requests import Answers
 from slurm_sns.scheduler.answers.view import RecentCycles, View
@@ -31,7 +32,7 @@ def ask(command: str, *jobs, estimates: Estimates, user: int = ADMIN, **named):
     recent = RecentCycles()
     recent.publish(View(NOW, 0.01, "enforce", False, 1, 0, 0, seen, policy.plan(seen.snapshot)))
     answers = Answers(recent, NothingRecorded(), policy, frozenset({ADMIN}), settings=ENFORCE, asked=set(), board=board)
-    return json.loads(json.dumps(answers.answer({"command": command, **named}, user)))
+    return json.loads(encoded(answers.answer({"command": command, **named}, user)))
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from live import (
 from live import situation as situation_of
 
 from slurm_sns.errors import BadInput
+from slurm_sns.json_text import encoded
 from slurm_sns.model import Reason, WaitKind
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
@@ -54,7 +55,7 @@ def ask(command: str, *jobs, user: int = ADMIN, nodes=None, tries=(), named=None
     recent = RecentCycles()
     recent.publish(View(NOW, 0.01, mode, False, 1, 0, 0, seen, policy.plan(seen.snapshot)))
     made = Answers(recent, NothingRecorded(), policy, frozenset({0, ADMIN}), settings=settings, asked=set())
-    return json.loads(json.dumps(made.answer({"command": command, **(named or {})}, user)))
+    return json.loads(encoded(made.answer({"command": command, **(named or {})}, user)))
 
 
 def causes(*jobs, **more) -> dict[str, tuple[str, str] | None]:

@@ -10,6 +10,7 @@ from test_live_learning import BFS, MG, TRUTH, explore
 
 from slurm_sns.cli.live import profile, status_view, terminal
 from slurm_sns.errors import BadInput
+from slurm_sns.json_text import encoded
 from slurm_sns.model import Resources
 from slurm_sns.policies.spread_n_share.node_choice import spread_n_share
 from slurm_sns.scheduler.answers.requests import Answers
@@ -32,7 +33,7 @@ def ask(site: Cluster, command: str, user_id: int = ADMIN, settings: Settings = 
     recent = RecentCycles()
     recent.publish(site.site.views[-1])
     answers = Answers(recent, site.site.decisions, spread_n_share(), frozenset({ADMIN}), settings=settings, asked=set())
-    return json.loads(json.dumps(answers.answer({"command": command, **more}, user_id)))
+    return json.loads(encoded(answers.answer({"command": command, **more}, user_id)))
 
 
 def state(name: str, *jobs: JobThere, trouble: str = "", **facts) -> NodeState:

@@ -1,7 +1,5 @@
 """What people see of jobs that share cores: sns queue, explain and status, the metrics, and the days in the store."""
 
-import json
-
 import json_output
 import pytest
 from live import ALICE, BOB, FOREIGN, job
@@ -11,6 +9,7 @@ from test_sharer import GB, PAUSES, Shared, replace
 from slurm_sns.cli.live.queue_view import plain_lines, table
 from slurm_sns.cli.live.terminal import explanation
 from slurm_sns.errors import BadInput, Refused
+from slurm_sns.json_text import encoded
 from slurm_sns.metric_table import BY_NAME
 from slurm_sns.model import Resources
 from slurm_sns.policies.matching.max_jobs import max_jobs
@@ -35,7 +34,7 @@ def ask(case: Shared, command: str, user: int = ADMIN, **more):
     fixed = {"settings": case.settings, "asked": set()}
     answers = Answers(recent, case.site.decisions, policy, frozenset({ADMIN}), **fixed)
     reply = answers.answer({"command": command, **more}, user)
-    return json_output.read(f"sns {command}", json.dumps(reply))
+    return json_output.read(f"sns {command}", encoded(reply))
 
 
 def shown(*parts) -> str:
