@@ -16,6 +16,7 @@ Seen with Slurm 26.05 and pyslurm 25.11:
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -81,7 +82,22 @@ def send_together(orders: Sequence[GateOrder]) -> list[Refused | None]:
         answered = _change_tasks(orders)
     except Refused as refusal:
         return [refusal for _ in orders]
+    _boost_after_refusal(orders, answered)
     return [_refusal(answered.get(order.job_id)) for order in orders]
+
+
+def _boost_after_refusal(orders: Sequence[GateOrder], answered: Mapping[int, int]) -> None:
+    """Send the boost of tasks that come after a refused one: Slurm forgets the SiteFactor of the RPC there (seen).
+
+    slurmctld changes the tasks by their numbers. A task that has started since needs no boost.
+    """
+    refused = [job_id for job_id, error in answered.items() if error]
+    if not refused or orders[0].site_factor is None:
+        return
+    later = [order for order in orders if order.job_id > min(refused) and answered.get(order.job_id) == 0]
+    if later:
+        with suppress(Refused):
+            _change_tasks([GateOrder(each.job_id, each.kind, site_factor=each.site_factor) for each in later])
 
 
 def _change_task(order: GateOrder) -> None:
@@ -92,7 +108,7 @@ def _change_task(order: GateOrder) -> None:
 
 
 def _change_tasks(orders: Sequence[GateOrder]) -> dict[int, int]:
-    """Slurm's error number for each order that it answers, by job id."""
+    """Change in the tasks of all what the first order says; Slurm's error number for each task, by job id."""
     array_ids, tasks = zip(*(task for order in orders if (task := task_ids.task_of(order.job_id))), strict=True)
     with answers():
         change = libslurm.JobSubmitDescription(**_fields(orders[0]))

@@ -19,7 +19,7 @@ from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.task_ids import task_id
 
 #: The most tasks of one account's arrays that a cycle looks at.
-MOST_TASKS = 1000
+MOST_TASKS = 10_000
 #: Where an array's limit leaves room for some of its tasks only, and an owner has changed some, these take turns: each
 #: is the first for so long. Slurm's own main pass runs once a minute.
 TURN_S = 60.0
