@@ -4,8 +4,8 @@ Slurm takes an update of several tasks by their numbers, `41_[3,7,9]`. It splits
 one after the other, and answers for each. Seen with Slurm 26.05:
 
 - Such an update of all tasks that are left in the array's record splits nothing off: it changes the record as a whole.
-  Then one record would be several placements. So of the tasks that are sent together, the last one of each array comes
-  after the others, by an RPC of its own: until then the record has at least one task more.
+  Then one record would be several placements. So where several tasks of an array go together, its last task comes
+  after all others, by an RPC of its own: until then the record has at least that task more.
 - slurmctld holds its lock on all jobs during the whole RPC, which is why their number is limited (`MOST_TASKS`).
 """
 
@@ -52,9 +52,10 @@ def together(orders: Iterable[GateOrder]) -> Updates:
             if key is not None:
                 open_updates[key] = update
         update.append(order)
-    left = {_array(update[-1]): update for update in updates if len(update) > 1}
-    last = tuple((update.pop(),) for update in left.values())
-    return Updates(tuple(tuple(update) for update in updates), last)
+    several = {_array(update[0]) for update in updates if len(update) > 1}
+    final = {_array(update[0]): update for update in updates if _array(update[0]) in several and _key(update[0])}
+    last = tuple((update.pop(),) for update in final.values())
+    return Updates(tuple(tuple(update) for update in updates if update), last)
 
 
 def _key(order: GateOrder) -> Hashable:

@@ -302,6 +302,7 @@ class StateOf:
             tres_limits=_NOTHING_WE_CHANGE if known else UNKNOWN,
             backfill=self._backfill,
             preemption=replace(PREEMPTION if site.suspends_by_tier else NO_PREEMPTION, of_qos=() if known else None),
+            names_tasks=controller.has_library,
             has_boost=site.priority_type == "priority/multifactor",
             database_queue=DatabaseQueue(slurm.database_queue, site.most_database_messages),
         )
