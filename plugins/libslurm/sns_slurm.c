@@ -335,42 +335,80 @@ int sns_reservations(struct answer *answer)
 	return rc;
 }
 
-/* The fields of an update; NULL or NONE leaves a field as it is. */
+/* The fields of an update; NULL or NONE leaves a field as it is, an empty text clears it. */
 struct change {
 	int64_t begin_time, ntasks, ntasks_per_node, memory_per_cpu, memory_per_node, site_factor, time_limit;
+	int64_t cpus, min_cpus_per_node;
 	char *admin_comment, *required_nodes, *tres_per_node, *extra, *partitions;
 };
 
 /* The caller's idea of it must be the same. */
 size_t sns_change_size(void) { return sizeof(struct change); }
 
+static void describe(job_desc_msg_t *desc, const struct change *change)
+{
+	slurm_init_job_desc_msg(desc);
+	desc->admin_comment = change->admin_comment;
+	desc->req_nodes = change->required_nodes;
+	desc->tres_per_node = change->tres_per_node;
+	desc->extra = change->extra;
+	desc->partition = change->partitions;
+	if (change->begin_time != NONE)
+		desc->begin_time = change->begin_time;
+	if (change->ntasks != NONE)
+		desc->num_tasks = change->ntasks;
+	if (change->ntasks_per_node != NONE)
+		desc->ntasks_per_node = change->ntasks_per_node;
+	if (change->memory_per_cpu != NONE)
+		desc->pn_min_memory = change->memory_per_cpu | MEM_PER_CPU;
+	if (change->memory_per_node != NONE)
+		desc->pn_min_memory = change->memory_per_node;
+	if (change->site_factor != NONE)
+		desc->site_factor = NICE_OFFSET + change->site_factor;
+	if (change->time_limit != NONE)
+		desc->time_limit = change->time_limit;
+	if (change->cpus != NONE)
+		desc->min_cpus = change->cpus;
+	if (change->min_cpus_per_node != NONE)
+		desc->pn_min_cpus = change->min_cpus_per_node;
+}
+
+/* The record with this id alone, also if it is that of several tasks of an array. */
 int sns_change(uint32_t job_id, const struct change *change)
 {
 	job_desc_msg_t desc;
 
-	slurm_init_job_desc_msg(&desc);
+	describe(&desc, change);
 	JOB_ID_OF(desc) = job_id;
-	desc.admin_comment = change->admin_comment;
-	desc.req_nodes = change->required_nodes;
-	desc.tres_per_node = change->tres_per_node;
-	desc.extra = change->extra;
-	desc.partition = change->partitions;
-	if (change->begin_time != NONE)
-		desc.begin_time = change->begin_time;
-	if (change->ntasks != NONE)
-		desc.num_tasks = change->ntasks;
-	if (change->ntasks_per_node != NONE)
-		desc.ntasks_per_node = change->ntasks_per_node;
-	if (change->memory_per_cpu != NONE)
-		desc.pn_min_memory = change->memory_per_cpu | MEM_PER_CPU;
-	if (change->memory_per_node != NONE)
-		desc.pn_min_memory = change->memory_per_node;
-	if (change->site_factor != NONE)
-		desc.site_factor = NICE_OFFSET + change->site_factor;
-	if (change->time_limit != NONE)
-		desc.time_limit = change->time_limit;
 	errno = 0;
 	return slurm_update_job(&desc) ? failed() : 0;
+}
+
+/* Tasks of an array, `41_7` or `41_[7,9]`. A record of the answer: an error number (int64), and whose it is, as `41_9`. */
+int sns_change_tasks(struct answer *answer, char *tasks, const struct change *change)
+{
+	job_desc_msg_t desc;
+	job_array_resp_msg_t *shown = NULL;
+	uint32_t count;
+	int rc;
+
+	describe(&desc, change);
+	desc.job_id_str = tasks;
+	errno = 0;
+	if (slurm_update_job2(&desc, &shown))
+		return failed();
+	count = shown ? shown->job_array_count : 0;
+	if (!(rc = begin(answer, count))) {
+		for (uint32_t at = 0; at < count; at++) {
+			const char *whose = shown->job_array_id[at];
+			append(answer, &(int64_t){shown->error_code[at]}, sizeof(int64_t));
+			append(answer, whose, strlen(whose));
+			end_record(answer);
+		}
+		rc = answer->is_short_of_memory ? ENOMEM : 0;
+	}
+	slurm_free_job_array_resp(shown);
+	return rc;
 }
 
 int sns_requeue(uint32_t job_id)

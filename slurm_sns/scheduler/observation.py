@@ -405,6 +405,7 @@ class Observation:
         has_priorities: Slurm computes priorities: PriorityType is priority/multifactor with a weight.
         has_boost: a SiteFactor of ours counts: PriorityType is priority/multifactor, and no plugin sets the factor.
         has_extra: a job's Extra may have our text: Slurm does not read it as constraints (extra_constraints).
+        names_tasks: one RPC may place several tasks of an array. Otherwise each task takes a process of scontrol.
         fills_sockets: a job's cores lie on one socket after the other (CR_CORE_DEFAULT_DIST_BLOCK), not on all in turn.
         database_queue: the messages that slurmctld keeps for slurmdbd.
         topology: how the nodes are connected.
@@ -426,6 +427,7 @@ class Observation:
     has_priorities: bool = False
     has_boost: bool = True
     has_extra: bool = True
+    names_tasks: bool = False
     fills_sockets: bool = False
     database_queue: DatabaseQueue = EMPTY_QUEUE
     topology: Topology = FLAT

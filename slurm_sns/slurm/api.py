@@ -91,11 +91,12 @@ def library() -> ModuleType:
         SnsError, BadInput: as `pyslurm`.
     """
     binding = pyslurm()
-    return libslurm if _has_library() else binding
+    return libslurm if has_library() else binding
 
 
 @cache
-def _has_library() -> bool:
+def has_library() -> bool:
+    """Whether our own library is installed; it is initialised then."""
     try:
         libslurm.slurm_init()
     except ImportError:

@@ -1,5 +1,7 @@
 """The Executor port. A long run of the gate's orders is sent by several processes or threads side by side.
 
+Placements of tasks of one array that are alike go by one RPC (array_updates), where our own library can name tasks.
+
 pyslurm holds the interpreter lock while it waits for slurmctld, so threads would wait for each other. One process alone
 places 670 of 10,000 jobs a second where several place 1,060 (two cores, tests/benchmarks/placement.py). Each sender
 works on one short line of orders at a time. So no pipe fills up, and few orders are under way when slurmctld fails.
@@ -20,16 +22,19 @@ from typing import IO
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import Answer, GateOrder, Order, one_by_one
-from slurm_sns.slurm.rpc import carry_out, send, waits_without_lock
+from slurm_sns.slurm.array_updates import each_alone, together
+from slurm_sns.slurm.rpc import carry_out, names_tasks, send_together, waits_without_lock
 
-#: From this number on, several processes or threads send the orders. Fewer take this process less than half a second.
+#: From this number of RPCs on, several processes or threads send them. Fewer take this process less than half a second.
 MANY = 64
+#: The orders that one RPC carries out.
+Update = Sequence[GateOrder]
 #: The results of orders, in the sequence in which Slurm answered: its refusal, or None where it made the change.
 OrderResults = Iterator[tuple[GateOrder, Refused | None]]
 
 #: At any time, most of them wait for slurmctld. On two cores 8 are a tenth faster than 4, and 16 no faster than 8.
 SENDERS = 8
-#: Orders in a line: 16 take a sender about a hundredth of a second, so it asks for more that often.
+#: Updates in a line: 16 take a sender about a hundredth of a second, so it asks for more that often.
 LINE = 16
 
 
@@ -45,28 +50,40 @@ class SlurmExecutor:
         In such a run there is at most one order for each job.
         """
         lost: Unreachable | None = None
-        for are_of_gate, together in groupby(orders, lambda order: isinstance(order, GateOrder)):
-            alike = list(together)
+        for are_of_gate, alike in groupby(orders, lambda order: isinstance(order, GateOrder)):
             if lost is not None:
                 found: Iterator[Answer] = (Answer(order, unreachable=lost) for order in alike)
-            elif are_of_gate and len(alike) >= MANY:
-                found = self._send_many([order for order in alike if isinstance(order, GateOrder)])
+            elif are_of_gate:
+                found = self._send([order for order in alike if isinstance(order, GateOrder)])
             else:
                 found = one_by_one(alike, carry_out)
             for answer in found:
                 lost = answer.unreachable
                 yield answer
 
-    def _send_many(self, orders: Sequence[GateOrder]) -> Iterator[Answer]:
+    def _send(self, orders: Sequence[GateOrder]) -> Iterator[Answer]:
+        updates = together(orders) if names_tasks() else each_alone(orders)
+        unanswered = {order.job_id: order for order in orders}
+        try:
+            for each in (updates.first, updates.last):
+                for order, refusal in self._results(each):
+                    del unanswered[order.job_id]
+                    yield Answer(order, refusal)
+        except Unreachable as problem:
+            yield from (Answer(order, unreachable=problem) for order in unanswered.values())
+
+    def _results(self, updates: Sequence[Update]) -> OrderResults:
+        if len(updates) < MANY:
+            return in_turn(updates)
         if self._senders is None:
             self._senders = SendingThreads() if waits_without_lock() else Senders()
-        answered: set[int] = set()
-        try:
-            for order, refusal in self._senders.send(orders):
-                answered.add(order.job_id)
-                yield Answer(order, refusal)
-        except Unreachable as problem:
-            yield from (Answer(order, unreachable=problem) for order in orders if order.job_id not in answered)
+        return self._senders.send(updates)
+
+
+def in_turn(updates: Iterable[Update]) -> OrderResults:
+    """Send each when its first result is asked for; raises Unreachable if slurmctld does not answer."""
+    for update in updates:
+        yield from zip(update, send_together(update), strict=True)
 
 
 class Senders:
@@ -76,14 +93,14 @@ class Senders:
         self._command = command
         self._senders: list[_Sender] = []
 
-    def send(self, orders: Sequence[GateOrder]) -> OrderResults:
-        """Send each, with one RPC for each job.
+    def send(self, updates: Sequence[Update]) -> OrderResults:
+        """Send each by one RPC.
 
         Raises:
             Unreachable: slurmctld does not answer, or a sender was lost. All results until then have been yielded. Of
-                the others, a few lines of orders may or may not have taken effect; the rest was not sent.
+                the others, a few lines of updates may or may not have taken effect; the rest was not sent.
         """
-        left = iter(orders)
+        left = iter(updates)
         lines = iter(lambda: tuple(islice(left, LINE)), ())
         lost = ""
         is_complete = False
@@ -127,12 +144,12 @@ class Senders:
 class SendingThreads:
     """The same by threads, for a binding that frees the interpreter lock during an RPC."""
 
-    def __init__(self, carry_out: Callable[[GateOrder], None] = send) -> None:
+    def __init__(self, carry_out: Callable[[Update], Sequence[Refused | None]] = send_together) -> None:
         self._carry_out = carry_out
 
-    def send(self, orders: Sequence[GateOrder]) -> OrderResults:
-        """Send each, with one RPC for each job; raises as `Senders.send` does."""
-        run = _ThreadedRun(orders, self._carry_out)
+    def send(self, updates: Sequence[Update]) -> OrderResults:
+        """Send each by one RPC; raises as `Senders.send` does."""
+        run = _ThreadedRun(updates, self._carry_out)
         busy = SENDERS
         for _ in range(busy):
             Thread(target=run.work, daemon=True).start()
@@ -151,47 +168,41 @@ class SendingThreads:
 
 
 class _ThreadedRun:
-    """Orders that several threads share; `answered` gets the results, and None from each thread that has ended."""
+    """Updates that several threads share; `answered` gets the results, and None from each thread that has ended."""
 
-    def __init__(self, orders: Iterable[GateOrder], carry_out: Callable[[GateOrder], None]) -> None:
-        self._left, self._turn, self._carry_out = iter(orders), Lock(), carry_out
+    def __init__(self, updates: Iterable[Update], carry_out: Callable[[Update], Sequence[Refused | None]]) -> None:
+        self._left, self._turn, self._carry_out = iter(updates), Lock(), carry_out
         self.answered: SimpleQueue[tuple[GateOrder, Refused | None] | None] = SimpleQueue()
         self.problem: Exception | None = None
 
     def stop(self, problem: Exception) -> None:
-        """Let no thread begin another order."""
+        """Let no thread begin another update."""
         self.problem = self.problem or problem
 
     def work(self) -> None:
-        """Carry out orders until none is left or slurmctld does not answer."""
+        """Carry out updates until none is left or slurmctld does not answer."""
         try:
-            while (order := self._next()) is not None:
-                self.answered.put((order, self._refusal(order)))
+            while (update := self._next()) is not None:
+                for answer in zip(update, self._carry_out(update), strict=True):
+                    self.answered.put(answer)
         except Exception as problem:  # noqa: BLE001 - a defect of ours, too, is raised in the thread that asked
             self.stop(problem)
         finally:
             self.answered.put(None)
 
-    def _next(self) -> GateOrder | None:
+    def _next(self) -> Update | None:
         with self._turn:
             return None if self.problem else next(self._left, None)
 
-    def _refusal(self, order: GateOrder) -> Refused | None:
-        try:
-            self._carry_out(order)
-        except Refused as refusal:
-            return refusal
-        return None
-
 
 class _Sender:
-    """One process, and the line of orders that it is working on."""
+    """One process, and the line of updates that it is working on."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.process = subprocess.Popen(  # noqa: S603 -- our own module, no shell
             [*command, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        self._line: Sequence[GateOrder] = ()
+        self._line: Sequence[Update] = ()
 
     @property
     def answers(self) -> IO[bytes]:
@@ -199,8 +210,8 @@ class _Sender:
         assert self.process.stdout is not None  # noqa: S101  it is a pipe
         return self.process.stdout
 
-    def give(self, line: Sequence[GateOrder], busy: selectors.BaseSelector) -> None:
-        """Send it a line of orders, unless that is empty; then it is among those that are busy.
+    def give(self, line: Sequence[Update], busy: selectors.BaseSelector) -> None:
+        """Send it a line of updates, unless that is empty; then it is among those that are busy.
 
         Raises:
             Unreachable: the process has ended.
@@ -229,8 +240,8 @@ class _Sender:
         except (EOFError, pickle.UnpicklingError):
             raise Unreachable("a sender of orders has ended") from None
         done: list[tuple[GateOrder, Refused | None]] = []
-        for order, result in zip(self._line, results, strict=False):
+        for update, result in zip(self._line, results, strict=False):
             if isinstance(result, Unreachable):
                 return done, str(result)
-            done.append((order, result))
+            done += zip(update, result, strict=True)
         return done, ""

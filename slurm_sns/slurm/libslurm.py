@@ -13,13 +13,14 @@ import re
 import struct
 import sysconfig
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from slurm_sns.gpus import GresTexts
+from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.scheduler.observation import UNREADABLE
 from slurm_sns.slurm import scontrol_text
 
@@ -61,8 +62,15 @@ class _Answer(ctypes.Structure):
 
 
 #: The numbers of an update, then its texts.
-_NUMBERS = ("begin_time", "ntasks", "ntasks_per_node", "memory_per_cpu", "memory_per_node", "site_factor", "time_limit")
+_NUMBERS = (
+    *("begin_time", "ntasks", "ntasks_per_node", "memory_per_cpu", "memory_per_node", "site_factor", "time_limit"),
+    *("cpus", "min_cpus_per_node"),
+)
 _TEXTS = ("admin_comment", "required_nodes", "gres_per_node", "extra", "partitions")
+
+
+#: In an answer about several tasks, Slurm's error number comes first.
+_ERROR = struct.Struct("=q")
 
 
 class _Change(ctypes.Structure):
@@ -284,20 +292,20 @@ def _database_queue() -> SimpleNamespace:
 
 
 def JobSubmitDescription(**fields: Any) -> _Change:  # noqa: N802  pyslurm's name
-    """The changed fields of a job; what is None, and an empty text or list, stays as it is.
+    """The changed fields of a job; what is None stays as it is. An empty text, list or mapping clears the field.
 
-    `own_gres`, which pyslurm does not have: the text of gres that stays in front of `gres_per_node`.
+    `own_gres`, which pyslurm does not have: the text of gres that stays in front of `gres_per_node`. pyslurm does not
+    have `cpus` and `min_cpus_per_node` of an update either, and it sends no empty text.
     """
     change = _Change(*(_NONE if fields.get(name) is None else int(fields[name]) for name in _NUMBERS))
-    gres, own = fields.get("gres_per_node") or {}, fields.get("own_gres") or ""
-    entries = [f"gres:{name}:{amount}" for name, amount in gres.items()]
-    texts = {
-        **fields,
-        "gres_per_node": ",".join(filter(None, (own, *entries))) if entries else None,
-        **{name: ",".join(fields.get(name) or ()) for name in ("required_nodes", "partitions")},
-    }
+    texts = {**fields}
+    if (gres := fields.get("gres_per_node")) is not None:
+        entries = [f"gres:{name}:{amount}" for name, amount in gres.items()]
+        texts["gres_per_node"] = ",".join(filter(None, (fields.get("own_gres"), *entries)))
+    for name in ("required_nodes", "partitions"):
+        texts[name] = None if fields.get(name) is None else ",".join(fields[name])
     for name in _TEXTS:
-        setattr(change, name, texts[name].encode() if texts.get(name) else None)
+        setattr(change, name, None if texts.get(name) is None else texts[name].encode())
     return change
 
 
@@ -313,12 +321,29 @@ class JobHandle:
         return _job(job_id)
 
     def modify(self, changes: _Change) -> None:
-        """Change these fields."""
+        """Change these fields of the record with this id, also if it is that of several tasks of an array."""
         _check(_library().sns_change(self._id, ctypes.byref(changes)))
 
     def requeue(self) -> None:
         """Requeue it."""
         _check(_library().sns_requeue(self._id))
+
+
+def modify_tasks(array_id: int, tasks: Sequence[int], changes: _Change) -> dict[int, int]:
+    """Change these fields of tasks of an array by one RPC; Slurm's error number of each task that it answers for.
+
+    pyslurm has nothing like it. Tasks of the array's record are split off it, unless they are all that it has left.
+
+    Raises:
+        RPCError: Slurm has changed none of them.
+    """
+    name = f"{array_id}_[{','.join(map(str, tasks))}]"
+    answered: dict[int, int] = {}
+    for raw in _asked("sns_change_tasks", name.encode(), ctypes.byref(changes)):
+        (error,) = _ERROR.unpack_from(raw)
+        whose = raw[_ERROR.size :].decode(errors="replace").partition("_")[2].strip("[]")
+        answered |= dict.fromkeys(listed(whose), error)
+    return answered
 
 
 #: Whose symbols are those of libslurm, too (pyslurm: the file of its module `api`).

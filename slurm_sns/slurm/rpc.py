@@ -1,7 +1,8 @@
-"""What is sent to slurmctld: an order of the gate is one RPC, through pyslurm or by `scontrol update`.
+"""What is sent to slurmctld: an order of the gate is one RPC, through pyslurm, our own library or `scontrol update`.
 
 pyslurm is ten times faster than a process, but it sends no empty text, so it cannot clear a field, and it cannot name
-one task of an array. Such orders go through scontrol.
+tasks of an array. Such orders go through our own library, and where that is not installed, through scontrol. Only the
+library changes several tasks by one RPC: scontrol refuses to give nodes to more than one (seen).
 
 Seen with Slurm 26.05 and pyslurm 25.11:
 
@@ -14,6 +15,8 @@ Seen with Slurm 26.05 and pyslurm 25.11:
   them, the record would speak of a job without a placement. So one with counts is taken back by two RPCs.
 """
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -22,12 +25,15 @@ from slurm_sns.errors import Refused
 from slurm_sns.scheduler.gate.orders import GateOrder, Order, OrderKind, RequeueOrder, SignalOrder
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.slurm import libslurm, translate
-from slurm_sns.slurm.api import answers, library, pyslurm, run
+from slurm_sns.slurm.api import answers, has_library, library, pyslurm, run
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS
 from slurm_sns.submit import record as records
 
 #: The smallest time that scontrol reads as Unix seconds (parse_time.c).
 LEAST_TIME_S = 1_000_000
+#: scontrol's words for counts of CPUs.
+_COUNTS = {"min_cpus_per_node": "MinCPUsNode", "cpus": "NumCPUs"}
+NO_COUNTS: Mapping[str, int] = {}
 
 
 def carry_out(order: Order) -> None:
@@ -51,7 +57,7 @@ def carry_out(order: Order) -> None:
 def send(order: GateOrder) -> None:
     """Make this change of the gate; raises as `carry_out` does."""
     if task_ids.task_of(order.job_id) is not None:
-        _update(order.address, order)
+        _change_task(order)
     elif _takes_back(order):
         _take_back(order)
     else:
@@ -59,6 +65,67 @@ def send(order: GateOrder) -> None:
         api = library() if order.own_gres else pyslurm()
         with answers():
             api.Job(order.job_id).modify(api.JobSubmitDescription(**_fields(order)))
+
+
+def send_together(orders: Sequence[GateOrder]) -> list[Refused | None]:
+    """Make this change of the gate in all these tasks of an array by one RPC, or carry out the one order.
+
+    Returns, for each order, Slurm's refusal, or None where it has made the change.
+
+    Raises:
+        Unreachable: slurmctld does not answer. Each change may or may not have been made.
+    """
+    try:
+        if len(orders) == 1:
+            send(orders[0])
+            return [None]
+        answered = _change_tasks(orders)
+    except Refused as refusal:
+        return [refusal for _ in orders]
+    _boost_after_refusal(orders, answered)
+    return [_refusal(answered.get(order.job_id)) for order in orders]
+
+
+def _boost_after_refusal(orders: Sequence[GateOrder], answered: Mapping[int, int]) -> None:
+    """Send the boost of tasks that come after a refused one: Slurm forgets the SiteFactor of the RPC there (seen).
+
+    slurmctld changes the tasks by their numbers. A task that has started since needs no boost.
+    """
+    refused = [job_id for job_id, error in answered.items() if error]
+    if not refused or orders[0].site_factor is None:
+        return
+    later = [order for order in orders if order.job_id > min(refused) and answered.get(order.job_id) == 0]
+    if later:
+        with suppress(Refused):
+            _change_tasks([GateOrder(each.job_id, each.kind, site_factor=each.site_factor) for each in later])
+
+
+def _change_task(order: GateOrder) -> None:
+    if not has_library():
+        run("scontrol", "update", f"JobId={order.address}", *_words(order))
+    elif refusal := _refusal(_change_tasks([order]).get(order.job_id)):
+        raise refusal
+
+
+def _change_tasks(orders: Sequence[GateOrder]) -> dict[int, int]:
+    """Change in the tasks of all what the first order says; Slurm's error number for each task, by job id."""
+    array_ids, tasks = zip(*(task for order in orders if (task := task_ids.task_of(order.job_id))), strict=True)
+    with answers():
+        change = libslurm.JobSubmitDescription(**_fields(orders[0]))
+        answered = libslurm.modify_tasks(array_ids[0], tasks, change)
+    return {task_ids.task_id(array_ids[0], task): error for task, error in answered.items()}
+
+
+def _refusal(error: int | None) -> Refused | None:
+    """What Slurm answers for one of several tasks. Without an answer the next look at the task shows what it has."""
+    if error is None:
+        return Refused("Slurm's answer does not name it")
+    return Refused(str(libslurm.RPCError(error))) if error else None
+
+
+def names_tasks() -> bool:
+    """Whether one RPC may change several tasks of an array."""
+    return has_library()
 
 
 def waits_without_lock() -> bool:
@@ -74,26 +141,23 @@ def _takes_back(order: GateOrder) -> bool:
 
 
 def _take_back(order: GateOrder) -> None:
-    """Clear what the order clears, by the name that means this job alone.
+    """Clear what the order clears, in this job alone, or in this record of several tasks.
 
     If two RPCs are needed, the first one gives the counts back and shuts the gate; only the second one opens it. If the
     second one is lost, the job's record still names the placement, and the new gate, so it is taken back once more.
 
     Raises:
-        Refused: Slurm says no, or it is the record of several tasks, in which we place nothing.
+        Refused: Slurm says no, or it is the record of several tasks, and our own library is not installed.
     """
     now = _load(order.job_id)
-    if now.is_array_record:
-        raise Refused("these are several tasks of an array, which are placed one by one")
-    name = str(now.id) if now.task is None else now.label
     if order.tasks_per_node is None or order.kind is OrderKind.PLACE:
-        _update(name, order)
+        _update(now, order)
         return
     cpus, tasks = now.cpus_per_task, order.tasks or now.tasks
-    counts = [
-        f"MinCPUsNode={cpus * max(1, order.tasks_per_node)}",
-        f"NumCPUs={max(cpus * tasks, order.cpus_of_gpus)}",
-    ]
+    counts = {
+        "min_cpus_per_node": cpus * max(1, order.tasks_per_node),
+        "cpus": max(cpus * tasks, order.cpus_of_gpus),
+    }
     shuts = order.kind is OrderKind.REGATE
     first = GateOrder(
         order.job_id,
@@ -104,9 +168,9 @@ def _take_back(order: GateOrder) -> None:
         tasks=order.tasks,
         memory=order.memory,
     )
-    _update(name, first, *counts)
+    _update(now, first, counts)
     left = replace(order, tasks_per_node=None, tasks=None, memory=None, begin_s=None if shuts else order.begin_s)
-    _update(name, left)
+    _update(now, left)
 
 
 def _with_times_of(order: GateOrder, now: ObservedJob) -> str | None:
@@ -117,7 +181,16 @@ def _with_times_of(order: GateOrder, now: ObservedJob) -> str | None:
     return records.written(now.admin_comment, replace(record, gate_s=wanted.gate_s, begin_s=wanted.begin_s))
 
 
-def _update(name: str, order: GateOrder, *more: str) -> None:
+def _update(now: ObservedJob, order: GateOrder, counts: Mapping[str, int] = NO_COUNTS) -> None:
+    """Carry out an order that clears fields, and set these counts of CPUs."""
+    if has_library():
+        with answers():
+            libslurm.Job(now.id).modify(libslurm.JobSubmitDescription(**_fields(order), **counts))
+        return
+    if now.is_array_record:
+        raise Refused("these are several tasks of an array, which scontrol does not change alone")
+    name = str(now.id) if now.task is None else now.label
+    more = [f"{_COUNTS[each]}={number}" for each, number in counts.items()]
     run("scontrol", "update", f"JobId={name}", *_words(order), *more)
 
 

@@ -1,9 +1,10 @@
 """A process that sends orders for the scheduler: `python -m slurm_sns.slurm.sender PARENT`.
 
 Its standard input and output are pipes to the process that started it, which nobody else can open: so they carry
-pickles. It writes an empty list once it is connected to Slurm. From then on it reads lists of orders, and writes for
-each the list of their results, in the same order: None (done), `Refused`, or, as the last one, `Unreachable`. The
-orders after that one were not sent. The process ends when its input ends or its parent dies.
+pickles. It writes an empty list once it is connected to Slurm. From then on it reads lists of updates, each the orders
+of one RPC. It writes for each list what came of its updates, in the same order: a list with None (done) or `Refused`
+for each order, or, as the last one, `Unreachable`. The updates after that one were not sent. The process ends when its
+input ends or its parent dies.
 """
 
 import ctypes
@@ -11,31 +12,28 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import GateOrder
 from slurm_sns.slurm.api import pyslurm
-from slurm_sns.slurm.rpc import send
+from slurm_sns.slurm.rpc import send_together
 
-OrderResult = Refused | Unreachable | None
+UpdateResult = Sequence[Refused | None] | Unreachable
+CarryOut = Callable[[Sequence[GateOrder]], Sequence[Refused | None]]
 
 #: linux/prctl.h: the signal that this process gets when its parent dies.
 PR_SET_PDEATHSIG = 1
 
 
-def results(orders: Iterable[GateOrder], carry_out: Callable[[GateOrder], None]) -> Iterator[OrderResult]:
+def results(updates: Iterable[Sequence[GateOrder]], carry_out: CarryOut) -> Iterator[UpdateResult]:
     """Carry out each, and stop as soon as slurmctld does not answer."""
-    for order in orders:
+    for update in updates:
         try:
-            carry_out(order)
-        except Refused as refusal:
-            yield refusal
+            yield carry_out(update)
         except Unreachable as problem:
             yield problem
             return
-        else:
-            yield None
 
 
 def end_with(parent: int) -> None:
@@ -45,15 +43,15 @@ def end_with(parent: int) -> None:
         sys.exit(0)
 
 
-def serve(carry_out: Callable[[GateOrder], None]) -> None:
+def serve(carry_out: CarryOut) -> None:
     """Carry out what comes until the input ends."""
     _write([])
     while True:
         try:
-            orders = pickle.load(sys.stdin.buffer)  # noqa: S301 -- our parent's pipe
+            updates = pickle.load(sys.stdin.buffer)  # noqa: S301 -- our parent's pipe
         except EOFError:
             return
-        _write(list(results(orders, carry_out)))
+        _write(list(results(updates, carry_out)))
 
 
 def main() -> None:
@@ -63,10 +61,10 @@ def main() -> None:
         # The scheduler handles these signals and finishes what it has begun. Our input ends when it ends.
         signal.signal(number, signal.SIG_IGN)
     pyslurm()
-    serve(send)
+    serve(send_together)
 
 
-def _write(done: list[OrderResult]) -> None:
+def _write(done: list[UpdateResult]) -> None:
     pickle.dump(done, sys.stdout.buffer)
     sys.stdout.buffer.flush()
 

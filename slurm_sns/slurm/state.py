@@ -20,7 +20,7 @@ from slurm_sns.scheduler.observation import (
 )
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import AccountingDatabase, AccountingValues
-from slurm_sns.slurm.api import answers, configuration_path, library, pyslurm
+from slurm_sns.slurm.api import answers, configuration_path, has_library, library, pyslurm
 from slurm_sns.slurm.site import (
     backfill,
     fills_sockets,
@@ -140,6 +140,7 @@ def observation(
             configured.priority_type, configured.priority_site_factor_plugin, configured.scheduler_parameters
         ),
         has_extra=has_extra(configured.scheduler_parameters),
+        names_tasks=has_library(),
         fills_sockets=fills_sockets(configured.select_type_parameters),
         requeue_s=requeue_s(configured.kill_wait_time, configured.scheduler_parameters, configured.version),
         topology=topology(directory, configured.topology_plugin or ""),

@@ -101,7 +101,7 @@ def by_senders(todo):
     senders = Senders()
     senders._start()
     began = time.perf_counter()
-    assert all(refusal is None for _, refusal in senders.send(todo))
+    assert all(refusal is None for _, refusal in senders.send([(order,) for order in todo]))
     by_senders.took_s = time.perf_counter() - began
     for each in senders._senders:
         each.process.stdin.close()

@@ -1,12 +1,13 @@
 """The time to place 10,000 gated jobs, compared with Slurm's own scheduler starting the same jobs.
 
-    PYTHONPATH=containers python tests/benchmarks/placement.py [--jobs 10000] [--repeat 3]
+    PYTHONPATH=containers python tests/benchmarks/placement.py [--jobs 10000] [--repeat 3] [--array]
 
 Brings up a new controller of a thousand nodes for each measurement: then slurmctld has no ended jobs to delete, and no
 closed connections occupy ports for a minute. Prints JSON.
 Our time is from the first update of a job until the last one is allocated, by the running scheduler. Slurm's time is
 from the opening of the partition in which the same jobs wait until the last one is allocated. It is measured with the
 settings that `sns render` writes, which ours also uses, and with those that are best for Slurm.
+With `--array` the jobs are the tasks of one array, each of one core.
 `ratio` is Slurm's time divided by ours with the same settings, `ratio_to_best` the better of Slurm's two times divided
 by ours; 1 means equally fast. `cpu_s` is the processor time of each process.
 """
@@ -38,30 +39,34 @@ def use(cluster: Thousand, parameters: str | None) -> None:
     cluster.run("scontrol reconfigure || true; until scontrol ping | grep -q UP; do sleep 0.2; done")
 
 
-def fill(cluster: Thousand, jobs: int) -> int:
+def fill(cluster: Thousand, jobs: int, *, is_array: bool) -> int:
     """Submit the jobs to a closed partition, where they wait."""
     cluster.run("scontrol update partition=main state=DOWN")
+    if is_array:
+        return int(cluster.load("array", jobs)["submitted"])
     fillers = [cluster.background(f"sns-load fill {jobs // FILLERS} small") for _ in range(FILLERS)]
     for each in fillers:
         each.wait()
     return jobs // FILLERS * FILLERS
 
 
-def by_slurm(jobs: int, parameters: str | None) -> dict[str, Any]:
+def by_slurm(jobs: int, parameters: str | None, *, is_array: bool) -> dict[str, Any]:
     """Measure Slurm alone; our scheduler does not run, so it uses no processor time."""
     with thousand(anew=True) as cluster:
         use(cluster, parameters)
-        count = fill(cluster, jobs)
+        count = fill(cluster, jobs, is_array=is_array)
         return cluster.load("start", count) | {"jobs": count}
 
 
-def by_us(jobs: int) -> dict[str, Any]:
+def by_us(jobs: int, *, is_array: bool) -> dict[str, Any]:
     """Measure our scheduler."""
     with thousand(anew=True) as cluster:
         use(cluster, None)
         cluster.start_scheduler()
-        count = fill(cluster, jobs)
+        count = fill(cluster, jobs, is_array=is_array)
         gated = cluster.load("look")["gated"]
+        if is_array:  # one record of all tasks
+            gated *= count
         return cluster.load("watch", gated) | {"jobs": gated, "passed_through": count - gated}
 
 
@@ -75,14 +80,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=10_000)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--array", action="store_true", help="one array of so many tasks")
     given = parser.parse_args()
     rounds: list[dict[str, Any]] = []
     for _ in range(given.repeat):
         found: dict[str, Any] = {}
         for name, run in (
-            ("slurm_as_rendered", lambda: by_slurm(given.jobs, None)),
-            ("slurm_at_its_best", lambda: by_slurm(given.jobs, BEST_FOR_SLURM)),
-            ("ours", lambda: by_us(given.jobs)),
+            ("slurm_as_rendered", lambda: by_slurm(given.jobs, None, is_array=given.array)),
+            ("slurm_at_its_best", lambda: by_slurm(given.jobs, BEST_FOR_SLURM, is_array=given.array)),
+            ("ours", lambda: by_us(given.jobs, is_array=given.array)),
         ):
             found[name] = run()
             sys.stderr.write(f"{name}: {json.dumps(found[name])}\n")

@@ -1,5 +1,7 @@
 """Job arrays on a real Slurm: tasks are placed from the record, and none stays gated when the scheduler is gone."""
 
+import json
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 
@@ -182,6 +184,64 @@ def test_no_task_of_an_array_stays_gated_when_we_are_gone(cluster: Cluster) -> N
 
 def assert_none_stays_gated(cluster: Cluster, array: int) -> None:
     cluster.wait_for("nothing is gated", lambda: not any(task.is_gated for task in tasks(cluster, array).values()))
+
+
+#: Places the tasks of an array on c1, and prints what came of each and how many updates slurmctld was asked for.
+PLACE = """
+import json, sys
+from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind
+from slurm_sns.slurm.api import run
+from slurm_sns.slurm.executor import SlurmExecutor
+from slurm_sns.task_ids import task_id, task_of
+
+def updates():
+    words = [line.split() for line in run("sdiag").splitlines()]
+    of_updates = next((line for line in words if line[:1] == ["REQUEST_UPDATE_JOB"]), ["count:0"])
+    return int(next(word for word in of_updates if word.startswith("count:")).removeprefix("count:"))
+
+array, *tasks = map(int, sys.argv[1:])
+orders = [
+    GateOrder(
+        task_id(array, task), OrderKind.PLACE, "sns:2 n=c1 at=8", OPEN, ("c1",), site_factor=BOOST,
+        address=f"{array}_{task}",
+    )
+    for task in tasks
+]
+before = updates()
+answers = {task_of(each.order.job_id)[1]: str(each.refused or each.unreachable or "")
+           for each in SlurmExecutor().execute(orders)}
+print(json.dumps([updates() - before, answers]))
+"""
+
+
+def test_tasks_on_one_node_are_placed_by_one_rpc_and_a_refused_one_costs_itself_only(cluster: Cluster) -> None:
+    """By the scheduler's own executor, while no scheduler sends updates that would count, too."""
+    cluster.daemon("stop")
+    try:
+        place_tasks(cluster)
+    finally:
+        cluster.daemon("start")
+        cluster.wait_for_scheduler()
+
+
+def place_tasks(cluster: Cluster) -> None:
+    array = cluster.submit("-p plain -t 5 -n1 --begin=now+1hour --array=0-7", "sleep 60")
+    cluster.run(f"scontrol update JobId={array}_2 StartTime=now", "alice")
+    cluster.wait_for("task 2 runs", lambda: tasks(cluster, array)[2].state == "RUNNING", every_s=0.5)
+    words = " ".join(map(str, (array, 0, 1, 2, 3, 4, 5)))
+    updates, answers = json.loads(cluster.run(f"/opt/sns/bin/python -c {shlex.quote(PLACE)} {words}", "slurm"))
+
+    assert "not supported" in answers.pop("2"), "a running job keeps its nodes"
+    assert set(answers.values()) == {""}
+    placed = tasks(cluster, array)
+    assert {number for number, task in placed.items() if task.record is not None} == {0, 1, 3, 4, 5}
+    assert split_off(cluster, array) == 6, "tasks 6 and 7 wait in the record as before"
+    assert updates == 3, "tasks 0 to 4, the boost of 3 and 4 that Slurm forgot after 2, and the last one alone"
+    cluster.wait_for(
+        "they run", lambda: all(tasks(cluster, array)[number].state == "RUNNING" for number in (0, 1, 3, 4, 5))
+    )
+    assert {task.nodes for number, task in tasks(cluster, array).items() if number in (0, 1, 3, 4, 5)} == {("c1",)}
+    cluster.run(f"scancel {array}")
 
 
 def test_the_tasks_of_a_spreadable_array_are_spread(cluster: Cluster) -> None:

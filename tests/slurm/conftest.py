@@ -22,9 +22,9 @@ class RPCError(Exception):
 
 @pytest.fixture
 def pyslurm(mocker) -> SimpleNamespace:
-    """A fake pyslurm module: `change` remembers what a modify() would send, `RPCError` is what it raises.
+    """A fake pyslurm module, without our own library: `change` remembers what a modify() would send.
 
-    `Job.load` shows a gated job.
+    `RPCError` is what it raises, `Job.load` shows a gated job.
     """
     job = MagicMock()
     job.load.return_value = recorded.job()
@@ -40,4 +40,5 @@ def pyslurm(mocker) -> SimpleNamespace:
     )
     for module in ("api", "rpc", "state"):
         mocker.patch(f"slurm_sns.slurm.{module}.pyslurm", return_value=fake)
+        mocker.patch(f"slurm_sns.slurm.{module}.has_library", return_value=False)
     return fake

@@ -412,8 +412,8 @@ def test_who_stops_asking_for_answers_sends_no_more(pyslurm) -> None:
 def test_of_many_orders_those_that_were_not_answered_are_unreachable(mocker, pyslurm) -> None:
     asked = [replace(RENEWAL, job_id=number) for number in range(1, 101)]
 
-    def half(orders):
-        yield from ((each, None) for each in orders[:50])
+    def half(updates):
+        yield from ((each, None) for (each,) in updates[:50])
         raise Unreachable("nobody")
 
     mocker.patch("slurm_sns.slurm.executor.Senders.send", side_effect=half)

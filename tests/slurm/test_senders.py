@@ -23,19 +23,24 @@ import os, sys
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.slurm.sender import end_with, serve
 
-def send(order):
+def send(update):
+    (order,) = update
     with open(os.path.dirname(__file__) + "/sent", "a") as out:
         out.write(f"{order.job_id} {' '.join(order.nodes)}\\n")
     if 500 <= order.job_id < 900:
         raise Unreachable("slurmctld does not answer: timed out")
     if order.job_id == 900:
         os._exit(1)
-    if order.job_id % 7 == 0:
-        raise Refused(f"Invalid job id specified: {order.job_id}")
+    return [Refused(f"Invalid job id specified: {order.job_id}") if order.job_id % 7 == 0 else None]
 
 end_with(int(sys.argv[1]))
 serve(send)
 """
+
+
+def updates(first: int, count: int) -> list[tuple[GateOrder]]:
+    """One RPC for each of so many jobs."""
+    return [(order,) for order in orders(first, count)]
 
 
 def orders(first: int, count: int) -> list[GateOrder]:
@@ -60,7 +65,7 @@ def sent_jobs(tmp_path: Path) -> list[int]:
 
 @pytest.mark.long
 def test_each_order_is_sent_once_and_answered_once(senders: Senders, tmp_path: Path) -> None:
-    asked = orders(1, 331)
+    asked = updates(1, 331)
     answers = list(senders.send(asked))
     assert sorted(order.job_id for order, _ in answers) == list(range(1, 332))
     assert {order.job_id for order, refusal in answers if refusal} == set(range(7, 332, 7))
@@ -71,7 +76,7 @@ def test_each_order_is_sent_once_and_answered_once(senders: Senders, tmp_path: P
 def test_the_same_processes_serve_again(senders: Senders) -> None:
     first = {os.getpid(), *(sender.process.pid for sender in senders._senders)}
     for number in range(3):
-        assert len(list(senders.send(orders(1 + 100 * number, 50)))) == 50
+        assert len(list(senders.send(updates(1 + 100 * number, 50)))) == 50
         pids = {sender.process.pid for sender in senders._senders}
         assert len(pids) == SENDERS
         assert number == 0 or pids == first
@@ -82,12 +87,12 @@ def test_when_slurmctld_does_not_answer_what_was_answered_is_handed_out_and_the_
     senders: Senders, tmp_path: Path
 ) -> None:
     answers = []
-    begun = senders.send(orders(490, 400))
+    begun = senders.send(updates(490, 400))
     with pytest.raises(Unreachable, match="timed out"):
         answers.extend(_kept(begun, answers))
     assert {order.job_id for order, _ in answers} == set(range(490, 500))
     assert len(sent_jobs(tmp_path)) <= 10 + SENDERS, "each process tried once, and that was all"
-    assert len(list(senders.send(orders(2000, 40)))) == 40, "the next commit goes on"
+    assert len(list(senders.send(updates(2000, 40)))) == 40, "the next commit goes on"
 
 
 def _kept(begun, answers: list) -> list:
@@ -100,22 +105,22 @@ def _kept(begun, answers: list) -> list:
 @pytest.mark.long
 def test_a_process_that_dies_ends_the_commit_and_the_next_one_has_new_processes(senders: Senders) -> None:
     with pytest.raises(Unreachable, match="a sender of orders has ended"):
-        list(senders.send(orders(900, 200)))
-    assert len(list(senders.send(orders(2000, 40)))) == 40
+        list(senders.send(updates(900, 200)))
+    assert len(list(senders.send(updates(2000, 40)))) == 40
 
 
 @pytest.mark.long
 def test_a_commit_that_is_given_up_in_the_middle_leaves_no_answer_for_the_next(senders: Senders) -> None:
-    begun = senders.send(orders(1, 300))
+    begun = senders.send(updates(1, 300))
     next(begun)
     begun.close()
-    answers = list(senders.send(orders(2001, 50)))
+    answers = list(senders.send(updates(2001, 50)))
     assert sorted(order.job_id for order, _ in answers) == list(range(2001, 2051))
 
 
 def test_a_sender_that_cannot_start_is_no_answer() -> None:
     with pytest.raises(Unreachable):
-        list(Senders((sys.executable, "-c", "raise SystemExit(1)")).send(orders(1, 100)))
+        list(Senders((sys.executable, "-c", "raise SystemExit(1)")).send(updates(1, 100)))
 
 
 @pytest.mark.long
@@ -125,7 +130,7 @@ def test_a_sender_dies_with_the_scheduler(tmp_path: Path) -> None:
     child = os.fork()
     if child == 0:
         begun = Senders((sys.executable, str(tmp_path / "stand_in.py")))
-        list(begun.send(orders(1, 100)))
+        list(begun.send(updates(1, 100)))
         (tmp_path / "pids").write_text(" ".join(str(each.process.pid) for each in begun._senders))
         os.kill(os.getpid(), 9)
     os.waitpid(child, 0)
@@ -175,14 +180,13 @@ def test_an_order_survives_the_way_to_a_sender(order: GateOrder) -> None:
 def test_after_no_answer_the_rest_of_a_line_is_not_sent() -> None:
     sent = []
 
-    def send(order: GateOrder) -> None:
-        sent.append(order.job_id)
-        if order.job_id == 2:
-            raise Refused("no")
-        if order.job_id == 3:
+    def send(update: tuple[GateOrder, ...]) -> list[Refused | None]:
+        sent.extend(order.job_id for order in update)
+        if sent[-1] == 3:
             raise Unreachable("nobody")
+        return [Refused("no") if sent[-1] == 2 else None]
 
-    done, refused, unreachable = results(orders(1, 5), send)
+    (done,), (refused,), unreachable = results(updates(1, 5), send)
     assert done is None
     assert (type(refused), str(refused)) == (Refused, "no")
     assert (type(unreachable), str(unreachable)) == (Unreachable, "nobody")
@@ -197,7 +201,7 @@ def test_a_few_orders_are_sent_by_the_scheduler_itself(mocker) -> None:
     assert [answer.refused and str(answer.refused) for answer in answers] == [None, "gone", None]
     assert alone.call_count == 3
     several = mocker.patch(
-        "slurm_sns.slurm.executor.Senders.send", side_effect=lambda sent: iter([(each, None) for each in sent])
+        "slurm_sns.slurm.executor.Senders.send", side_effect=lambda sent: iter([(each, None) for (each,) in sent])
     )
     assert len(list(executor.execute(orders(1, MANY)))) == MANY
     assert several.call_count == 1
@@ -212,7 +216,8 @@ def test_a_few_orders_are_sent_by_the_scheduler_itself(mocker) -> None:
 def test_threads_send_where_the_library_takes_the_place_of_pyslurm(mocker) -> None:
     mocker.patch("slurm_sns.slurm.rpc.pyslurm", return_value=libslurm)
     several = mocker.patch(
-        "slurm_sns.slurm.executor.SendingThreads.send", side_effect=lambda sent: iter([(each, None) for each in sent])
+        "slurm_sns.slurm.executor.SendingThreads.send",
+        side_effect=lambda sent: iter([(each, None) for (each,) in sent]),
     )
     assert len(list(SlurmExecutor().execute(orders(1, MANY)))) == MANY
     assert several.call_count == 1
@@ -221,12 +226,12 @@ def test_threads_send_where_the_library_takes_the_place_of_pyslurm(mocker) -> No
 def test_each_order_is_sent_once_by_threads_and_answered_once() -> None:
     sent: list[int] = []
 
-    def carry_out(order: GateOrder) -> None:
+    def carry_out(update: tuple[GateOrder, ...]) -> list[Refused | None]:
+        (order,) = update
         sent.append(order.job_id)
-        if order.job_id % 7 == 0:
-            raise Refused(f"Invalid job id specified: {order.job_id}")
+        return [Refused(f"Invalid job id specified: {order.job_id}") if order.job_id % 7 == 0 else None]
 
-    asked = orders(1, 331)
+    asked = updates(1, 331)
     answers = list(SendingThreads(carry_out).send(asked))
     assert sorted(order.job_id for order, _ in answers) == sorted(sent) == list(range(1, 332))
     assert {order.job_id for order, refusal in answers if refusal} == set(range(7, 332, 7))
@@ -236,36 +241,40 @@ def test_each_order_is_sent_once_by_threads_and_answered_once() -> None:
 def test_when_slurmctld_does_not_answer_threads_send_no_more() -> None:
     sent: list[int] = []
 
-    def carry_out(order: GateOrder) -> None:
+    def carry_out(update: tuple[GateOrder, ...]) -> list[None]:
+        (order,) = update
         sent.append(order.job_id)
         if order.job_id >= 100:
             raise Unreachable("slurmctld does not answer: timed out")
+        return [None]
 
     answers: list[int] = []
     with pytest.raises(Unreachable, match="timed out"):  # noqa: PT012  what was answered before counts, too
-        for order, _ in SendingThreads(carry_out).send(orders(1, 1000)):
+        for order, _ in SendingThreads(carry_out).send(updates(1, 1000)):
             answers.append(order.job_id)
     assert set(range(1, 100)) <= {*answers}
     assert len(sent) <= 99 + SENDERS
 
 
 def test_a_defect_in_a_thread_is_raised_where_the_answers_are_asked_for() -> None:
-    def carry_out(order: GateOrder) -> None:
-        if order.job_id == 50:
+    def carry_out(update: tuple[GateOrder, ...]) -> list[None]:
+        if update[0].job_id == 50:
             raise ValueError("a defect of ours")
+        return [None]
 
     with pytest.raises(ValueError, match="a defect of ours"):
-        list(SendingThreads(carry_out).send(orders(1, 100)))
+        list(SendingThreads(carry_out).send(updates(1, 100)))
 
 
 def test_threads_end_when_nobody_waits_for_the_answers() -> None:
     sent: list[int] = []
 
-    def carry_out(order: GateOrder) -> None:
+    def carry_out(update: tuple[GateOrder, ...]) -> list[None]:
         time.sleep(0.001)
-        sent.append(order.job_id)
+        sent.append(update[0].job_id)
+        return [None]
 
-    answers = SendingThreads(carry_out).send(orders(1, 1000))
+    answers = SendingThreads(carry_out).send(updates(1, 1000))
     next(answers)
     answers.close()
     time.sleep(0.1)

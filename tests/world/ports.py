@@ -126,6 +126,8 @@ class Controller:
     munge_is_up: bool = True
     slurmdbd_is_up: bool = True
     many: int = executor.MANY
+    #: Whether our own library is installed beside pyslurm.
+    has_library: bool = False
     quiet_interval_s: Callable[[], float] = lambda: 0.0
     queued_check_s: float = 0.0
     is_repaired: bool = False
@@ -300,6 +302,7 @@ class StateOf:
             tres_limits=_NOTHING_WE_CHANGE if known else UNKNOWN,
             backfill=self._backfill,
             preemption=replace(PREEMPTION if site.suspends_by_tier else NO_PREEMPTION, of_qos=() if known else None),
+            names_tasks=controller.has_library,
             has_boost=site.priority_type == "priority/multifactor",
             database_queue=DatabaseQueue(slurm.database_queue, site.most_database_messages),
         )
@@ -364,14 +367,8 @@ def running(controller: Controller) -> Caller:
 class _Senders:
     """Stands for the processes that send orders side by side: here one after the other."""
 
-    def send(self, orders: Sequence[GateOrder]) -> Iterator[tuple[GateOrder, Refused | None]]:
-        for order in orders:
-            try:
-                rpc.send(order)
-            except Refused as refusal:
-                yield order, refusal
-            else:
-                yield order, None
+    def send(self, updates: Sequence[Sequence[GateOrder]]) -> Iterator[tuple[GateOrder, Refused | None]]:
+        return executor.in_turn(updates)
 
 
 @contextmanager
@@ -394,10 +391,23 @@ def stand_ins(controller: Controller) -> Iterator[None]:
         )
         return text
 
+    def modify_tasks(array_id: int, tasks: Sequence[int], change: SimpleNamespace) -> dict[int, str]:
+        caller = running(controller)
+        caller.concerns = slurm.first_of(f"{array_id}_{tasks[0]}")
+        kind = kind_of(words_of(change))
+        answered: dict[int, str] = caller.rpc(
+            kind, lambda: slurm.modify_tasks(array_id, tasks, change, caller.name, kind), changes=True
+        )
+        return answered
+
     job_class = type("Job", (_Job,), {"controller": controller, "load": staticmethod(load)})
     api = SimpleNamespace(Job=job_class, JobSubmitDescription=SimpleNamespace)
+    # The library's error numbers are the model's refusals themselves.
+    library = SimpleNamespace(**vars(api), modify_tasks=modify_tasks, RPCError=str)
     instead = {
         "pyslurm": lambda: api,
+        "has_library": lambda: controller.has_library,
+        "libslurm": library,
         "run": run,
         "answers": nullcontext,
         "translate": SimpleNamespace(job=lambda record: record),

@@ -144,6 +144,7 @@ class _Run:
         self.controller = Controller(
             self.world, self.slurm, site, Random(f"latency {schedule.seed}"), many=schedule.many, keeps_log=keeps_log
         )
+        self.controller.has_library = schedule.seed % 2 == 0
         self.controller.quiet_interval_s = self._quiet_interval_s
         self.controller.queued_check_s = schedule.queued_check_s
         self.controller.restarts = schedule.restarts

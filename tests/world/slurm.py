@@ -10,7 +10,7 @@ ahead as without one (PriorityFlags=ACCRUE_ALWAYS, which `sns render` sets), so 
 Each event of a job in the history has the job as it was right after it (`now`): from that the checker judges.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -166,6 +166,9 @@ _WORDS = {
     "nice": "Nice",
     "extra": "Extra",
     "priority": "Priority",
+    "time_limit": "TimeLimit",
+    "cpus": "NumCPUs",
+    "min_cpus_per_node": "MinCPUsNode",
 }
 
 
@@ -399,6 +402,26 @@ class Slurm:
     def modify(self, job_id: int, change: SimpleNamespace, by: str, kind: str = "update") -> None:
         """pyslurm's Job.modify: the fields that are not None, in one RPC for this one record."""
         self._update_one(self._job(job_id), words_of(change), by, kind)
+
+    def modify_tasks(
+        self, array_id: int, tasks: Sequence[int], change: SimpleNamespace, by: str, kind: str = "update"
+    ) -> dict[int, str]:
+        """An update of these tasks of an array in one RPC: Slurm's refusal of each, empty where it made the change.
+
+        After the first refusal it forgets the SiteFactor (seen).
+        """
+        fields = words_of(change)
+        of_array = [job for job in self.jobs.values() if job.array_id == array_id]
+        known = {task for job in of_array for task in (*job.array_tasks, job.array_task)}
+        answers = {task: "" if task in known else INVALID_ID for task in sorted(tasks)}
+        there = ",".join(str(task) for task, refusal in answers.items() if not refusal)
+        for job in self._addressed(f"{array_id}_[{there}]", by, OTHERS_JOB) if there else ():
+            try:
+                self._update_one(job, fields, by, kind)
+            except Refused as refusal:
+                answers |= dict.fromkeys(job.array_tasks or [job.array_task], str(refusal))
+                fields.pop("SiteFactor", None)
+        return answers
 
     def requeue(self, job_id: int, by: str) -> None:
         job = self._job(job_id)

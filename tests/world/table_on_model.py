@@ -127,6 +127,7 @@ class OnModel:
     def order(self, order: Order) -> str:
         instead = {
             "pyslurm": lambda: self._pyslurm,
+            "has_library": lambda: False,
             "run": lambda _command, *words: self.slurm.scontrol(words, "scheduler"),
             "answers": nullcontext,
             "translate": SimpleNamespace(job=lambda record: record),

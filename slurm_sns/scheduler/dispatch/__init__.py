@@ -1,1 +1,1 @@
-"""What is sent: the plan as orders, one update RPC each, and what Slurm answered."""
+"""What is sent: the plan as orders, by update RPCs, and what Slurm answered."""

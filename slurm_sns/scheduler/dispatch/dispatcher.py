@@ -300,7 +300,7 @@ class Dispatcher:
             pass
 
     def commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:
-        """Carry the plan's actions out: one RPC places and opens each started job; add notes on all others.
+        """Carry the plan's actions out: an RPC places and opens each started job; add notes on all others.
 
         The releases come last: Slurm may start a job at once that is given to it. Then jobs that the plan does not
         start get the other partitions in which they may run from now on.

@@ -18,8 +18,9 @@ from slurm_sns.scheduler.gate.job_status import Status
 from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.task_ids import task_id
 
-#: The most tasks of one account's arrays that a cycle looks at.
-MOST_TASKS = 1000
+#: The most tasks of one account's arrays that a cycle looks at: where one RPC may place several tasks, and where each
+#: takes a process of scontrol, of which 33 a second were seen (tests/benchmarks/placement.py --array).
+MOST_TASKS, MOST_TASKS_BY_SCONTROL = 10_000, 1000
 #: Where an array's limit leaves room for some of its tasks only, and an owner has changed some, these take turns: each
 #: is the first for so long. Slurm's own main pass runs once a minute.
 TURN_S = 60.0

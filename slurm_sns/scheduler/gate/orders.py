@@ -1,4 +1,4 @@
-"""The orders of the gate: each is the set of fields that one RPC changes in one job, with its new AdminComment.
+"""The orders of the gate: each is the set of fields that change in one job, with its new AdminComment.
 
 | order | when | what it sends |
 |---|---|---|
@@ -53,7 +53,7 @@ class OrderKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GateOrder:
-    """One RPC that changes one job; None leaves a field as it is.
+    """A change of one job, by one RPC; None leaves a field as it is. Alike changes of an array's tasks may share one.
 
     Attributes:
         job_id: the job, or an array's record, by its numeric id.

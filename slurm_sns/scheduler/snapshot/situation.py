@@ -26,7 +26,7 @@ from slurm_sns.model import (
 from slurm_sns.policies.base import Explanation
 from slurm_sns.policies.spread_n_share.exploration import ExplorationStep
 from slurm_sns.policies.spread_n_share.learning import Key, LearnableJob
-from slurm_sns.scheduler.gate.arrays import MOST_TASKS, planned_tasks
+from slurm_sns.scheduler.gate.arrays import MOST_TASKS, MOST_TASKS_BY_SCONTROL, planned_tasks
 from slurm_sns.scheduler.gate.failed_placements import Try
 from slurm_sns.scheduler.gate.job_status import Status, has_nodes_of, is_limit
 from slurm_sns.scheduler.gate.orders import GateOrder, free
@@ -295,7 +295,8 @@ def read_situation(
             may_withhold=lambda user_id: not pauses_s[user_id],
             before=carried.known,
         )
-        of_arrays, tasks = _of_arrays(plannable, surveyed, settings.queue_depth)
+        most = MOST_TASKS if counted.names_tasks else MOST_TASKS_BY_SCONTROL
+        of_arrays, tasks = _of_arrays(plannable, surveyed, min(settings.queue_depth, most))
         waiting = sorted([*plannable.waiting, *of_arrays], key=queue_key) if of_arrays else plannable.waiting
         if settings.is_by_priority(has_priorities=counted.has_priorities):
             waiting = with_over_aged_head(waiting, {**surveyed.ours, **tasks}, now_s, settings)
@@ -357,18 +358,18 @@ def _freed_for_good(
             yield order, f"left to Slurm: {why}"
 
 
-def _of_arrays(plannable: Plannable, surveyed: Survey, queue_depth: int) -> tuple[list[Job], dict[int, ObservedJob]]:
+def _of_arrays(plannable: Plannable, surveyed: Survey, most_tasks: int) -> tuple[list[Job], dict[int, ObservedJob]]:
     """The tasks of array records to plan, each as a job, in queue order; and the same as observed jobs, by id.
 
     Of each record they are as many as its nodes could hold, and of one account's records together at most
-    `queue_depth` and `MOST_TASKS`; but one of each record, so that no array waits for those of another.
+    `most_tasks`; but one of each record, so that no array waits for those of another.
     """
     jobs: list[Job] = []
     tasks: dict[int, ObservedJob] = {}
     taken: Counter[str] = Counter()
     for wanted, room in plannable.arrays:
         record = surveyed.ours[wanted.id]
-        most = max(1, min(room, min(queue_depth, MOST_TASKS) - taken[record.account]))
+        most = max(1, min(room, most_tasks - taken[record.account]))
         for task in planned_tasks(record, min(most, surveyed.rooms.get(record.id, most))):
             jobs.append(replace(wanted, id=task.id, order=(*wanted.order[:-1], task.array_task or 0)))
             tasks[task.id] = task

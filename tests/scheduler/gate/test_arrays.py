@@ -112,12 +112,14 @@ def test_an_account_has_no_more_than_a_cycle_looks_at_but_each_array_has_one() -
     many = [array(number, "0-999") for number in range(1, 5)]
     seen = look(*many, array(9, "0-999", account="chemistry"), nodes=nodes)
 
-    def of_each(queue_depth: int) -> list[int]:
-        told = situation(seen, settings=replace(ENFORCE, queue_depth=queue_depth))
+    def of_each(queue_depth: int, *, names_tasks: bool = False) -> list[int]:
+        shown = replace(seen, names_tasks=names_tasks)
+        told = situation(shown, settings=replace(ENFORCE, queue_depth=queue_depth))
         return [len(numbers(told, of)) for of in (1, 2, 3, 4, 9)]
 
-    assert of_each(10_000) == [1000, 1, 1, 1, 1000]
-    assert of_each(50) == [50, 1, 1, 1, 50]
+    assert of_each(20_000) == [1000, 1, 1, 1, 1000]
+    assert of_each(50) == of_each(50, names_tasks=True) == [50, 1, 1, 1, 50]
+    assert of_each(20_000, names_tasks=True) == [1000] * 5, "one RPC places several tasks"
 
 
 @pytest.mark.parametrize("fields", [HELD, {"waits_for_others": True}, {"begin_s": GATE + 9}, {"begin_s": 0}])
