@@ -38,8 +38,9 @@ NODES = 1_000
 SNS = "from slurm_sns.cli import run; run()"
 #: What `sns watchdog` and `sns agent` import before they begin.
 DAEMONS = {
-    "watchdog": "import slurm_sns.cli.app, slurm_sns.cli.live.process, slurm_sns.scheduler.watchdog",
-    "agent": "import slurm_sns.cli.app, slurm_sns.cli.live.process, slurm_sns.cli.live.agent_parts",
+    "watchdog": "import slurm_sns.cli.app; from slurm_sns.cli.live import daemons, process; "
+    "import slurm_sns.scheduler.watchdog",
+    "agent": "import slurm_sns.cli.app; from slurm_sns.cli.live import agent, agent_parts, process",
 }
 #: Starts a command, without its output, and prints what the operating system counted for it.
 START = """\
