@@ -69,7 +69,10 @@ def _size(text: str, known: tuple[str, ...] | SnsError) -> int:
 
 def folded(nodes: Iterable[str]) -> str:
     """Node names as Slurm folds them: c[1-4]."""
-    return str(NodeSet.fromlist(nodes, resolver=RESOLVER_NOGROUP))
+    names = tuple(nodes)
+    if len(names) < 2:  # as most rows of a long queue have it; ClusterShell would take 5 µs to say the same
+        return "".join(names)
+    return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
 
 
 def unfolded(text: str) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slurm_sns.config import Config, NodeEntry, grammar, load
+from slurm_sns.config import grammar
+from slurm_sns.config.configuration import Config, NodeEntry, load
 from slurm_sns.config.settings import Section, SnsYaml
 from slurm_sns.errors import BadInput
 from slurm_sns.package_files import shared_path

@@ -21,7 +21,7 @@ import pytest
 
 from slurm_sns.cli.installations import CONTROLLER, EXPORTER, PARTS, SIMULATE, TOP, WEB
 from slurm_sns.cli.manual import files
-from slurm_sns.config import load
+from slurm_sns.config.configuration import load
 from slurm_sns.render.texts import texts
 from slurm_sns.store.schema import VERSION
 

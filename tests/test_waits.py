@@ -98,7 +98,7 @@ def test_the_demos_end_names_commands_that_exist() -> None:
     demo = (ROOT / "containers" / "demo.py").read_text(encoding="utf-8")
     commands = re.findall(r'^    \("([^"]+)", ', demo.split("NEXT = (")[1].split("\n)")[0], re.MULTILINE)
     assert len(commands) == 3
-    names = {command.name or command.callback.__name__ for command in app.registered_commands}
+    names = {command.name or command.callback.__name__ for command in app().registered_commands}
     targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     for command in commands:
         program, *words = command.split()

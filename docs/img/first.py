@@ -19,7 +19,7 @@ from rich.console import Console
 
 from slurm_sns.cli.live import asking, queue_view, terminal
 from slurm_sns.cli.live.parts import settings as settings_of
-from slurm_sns.config import Config, load
+from slurm_sns.config.configuration import Config, load
 from slurm_sns.model import Plan, Resources, Snapshot, total
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.scheduler.answers.requests import Answers

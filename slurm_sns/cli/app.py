@@ -1,39 +1,95 @@
-"""The table of commands. Heavy imports are inside the commands, so that they happen only when one runs."""
+"""The table of commands. A command is imported when it runs, and all of them for the help of `sns` itself."""
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import typer
 
 from slurm_sns import __version__
-from slurm_sns.cli import policies
-from slurm_sns.cli.live import (
-    agent,
-    asking,
-    checking,
-    control,
-    daemons,
-    exporter,
-    key,
-    node,
-    observe,
-    profile,
-    queue,
-    seff,
-    site_files,
-    trying,
-    wait,
-    web,
-)
-from slurm_sns.cli.live.top import command as top
-from slurm_sns.cli.offline import coverage, pseudonyms, report, reproduce, simulate, workload
 
 _HELP = "Place Slurm jobs by Max-Jobs matching. The same decisions run live and on traces."
 
-app = typer.Typer(
-    name="sns",
-    help=_HELP,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+_ASK = "Ask the running scheduler"
+_RUN = "Run on the controller"
+_NODE = "Run on a node"
+_OFFLINE = "Offline"
+_LOGIN = "As any user on a login node"
+
+# -h is squeue's: without the headings
+_AS_SQUEUE = {"help_option_names": ["--help"]}
+# sbatch's own options, among them -h
+_AS_SBATCH = {"help_option_names": ["--help"], "ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+class _Row(NamedTuple):
+    """A command: its part of the help, the module below `cli`, what runs it there, and its settings for typer."""
+
+    panel: str
+    module: str
+    name: str
+    settings: dict[str, Any] | None = None
+
+
+#: In the order of the help.
+COMMANDS = {
+    "status": _Row(_ASK, "live.asking", "status"),
+    "queue": _Row(_ASK, "live.queue", "queue", _AS_SQUEUE),
+    "top": _Row(_ASK, "live.top.command", "top", _AS_SQUEUE),
+    "explain": _Row(_ASK, "live.asking", "explain"),
+    "try": _Row(_ASK, "live.trying", "try_", _AS_SBATCH),
+    "wait": _Row(_ASK, "live.wait", "wait"),
+    "release": _Row(_ASK, "live.control", "release"),
+    "seff": _Row(_LOGIN, "live.seff", "seff"),
+    "observe": _Row(_LOGIN, "live.observe", "observe"),
+    "scheduler": _Row(_RUN, "live.daemons", "scheduler"),
+    "watchdog": _Row(_RUN, "live.daemons", "watchdog"),
+    "exporter": _Row(_RUN, "live.exporter", "exporter"),
+    "web": _Row(_RUN, "live.web", "web"),
+    "draft": _Row(_RUN, "live.site_files", "draft"),
+    "check": _Row(_RUN, "live.checking", "check"),
+    "render": _Row(_RUN, "live.site_files", "render"),
+    "disable": _Row(_RUN, "live.control", "disable"),
+    "enable": _Row(_RUN, "live.control", "enable"),
+    "sources": _Row(_RUN, "live.site_files", "sources"),
+    "policies": _Row(_OFFLINE, "policies", "policies"),
+    "report": _Row(_OFFLINE, "offline.report", "report"),
+    "coverage": _Row(_OFFLINE, "offline.coverage", "coverage"),
+    "simulate": _Row(_OFFLINE, "offline.simulate", "simulate"),
+    "pseudonyms": _Row(_OFFLINE, "offline.pseudonyms", "pseudonyms"),
+    "reproduce": _Row(_OFFLINE, "offline.reproduce", "reproduce"),
+    "workload": _Row(_OFFLINE, "offline.workload", "workload"),
+    "agent": _Row(_NODE, "live.agent", "agent"),
+    # These have commands of their own.
+    "key": _Row(_RUN, "live.key", "app"),
+    "profile": _Row(_RUN, "live.profile", "app"),
+    "node": _Row(_NODE, "live.node", "app"),
+}
+
+
+def app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """`sns` with these commands, which are imported."""
+    made = typer.Typer(
+        name="sns",
+        help=_HELP,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback(help=_HELP)(_options)
+    for name in names:
+        row = COMMANDS[name]
+        command = getattr(import_module(f"slurm_sns.cli.{row.module}"), row.name)
+        if isinstance(command, typer.Typer):
+            made.add_typer(command, name=name, rich_help_panel=row.panel)
+        else:
+            made.command(name, rich_help_panel=row.panel, context_settings=row.settings)(command)
+    return made
+
+
+def app_for(words: list[str]) -> typer.Typer:
+    """`sns` for these words: with the command that they begin with, else with all."""
+    return app([words[0]] if words and words[0] in COMMANDS else COMMANDS)
 
 
 def _version(wanted: bool) -> None:
@@ -42,49 +98,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(help=_HELP)
-def options(
+def _options(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
     """Options of `sns` itself."""
-
-
-_ASK = "Ask the running scheduler"
-_RUN = "Run on the controller"
-_NODE = "Run on a node"
-_OFFLINE = "Offline"
-_LOGIN = "As any user on a login node"
-
-app.command("status", rich_help_panel=_ASK)(asking.status)
-# -h is squeue's: without the headings
-app.command("queue", rich_help_panel=_ASK, context_settings={"help_option_names": ["--help"]})(queue.queue)
-app.command("top", rich_help_panel=_ASK, context_settings={"help_option_names": ["--help"]})(top.top)
-app.command("explain", rich_help_panel=_ASK)(asking.explain)
-# sbatch's own options, among them -h
-_TRY = {"help_option_names": ["--help"], "ignore_unknown_options": True, "allow_interspersed_args": False}
-app.command("try", rich_help_panel=_ASK, context_settings=_TRY)(trying.try_)
-app.command("wait", rich_help_panel=_ASK)(wait.wait)
-app.command("release", rich_help_panel=_ASK)(control.release)
-app.command("seff", rich_help_panel=_LOGIN)(seff.seff)
-app.command("observe", rich_help_panel=_LOGIN)(observe.observe)
-app.command("scheduler", rich_help_panel=_RUN)(daemons.scheduler)
-app.command("watchdog", rich_help_panel=_RUN)(daemons.watchdog)
-app.command("exporter", rich_help_panel=_RUN)(exporter.exporter)
-app.command("web", rich_help_panel=_RUN)(web.web)
-app.command("draft", rich_help_panel=_RUN)(site_files.draft)
-app.command("check", rich_help_panel=_RUN)(checking.check)
-app.command("render", rich_help_panel=_RUN)(site_files.render)
-app.command("disable", rich_help_panel=_RUN)(control.disable)
-app.command("enable", rich_help_panel=_RUN)(control.enable)
-app.command("sources", rich_help_panel=_RUN)(site_files.sources)
-app.command("policies", rich_help_panel=_OFFLINE)(policies.policies)
-app.command("report", rich_help_panel=_OFFLINE)(report.report)
-app.command("coverage", rich_help_panel=_OFFLINE)(coverage.coverage)
-app.command("simulate", rich_help_panel=_OFFLINE)(simulate.simulate)
-app.command("pseudonyms", rich_help_panel=_OFFLINE)(pseudonyms.pseudonyms)
-app.command("reproduce", rich_help_panel=_OFFLINE)(reproduce.reproduce)
-app.command("workload", rich_help_panel=_OFFLINE)(workload.workload)
-app.command("agent", rich_help_panel=_NODE)(agent.agent)
-app.add_typer(key.app, name="key", rich_help_panel=_RUN)
-app.add_typer(profile.app, name="profile", rich_help_panel=_RUN)
-app.add_typer(node.app, name="node", rich_help_panel=_NODE)

@@ -53,7 +53,7 @@ class CommandHelp:
 
 def program() -> CommandHelp:
     """`sns` itself."""
-    return _command((PROGRAM,), typer.main.get_command(app))
+    return _command((PROGRAM,), typer.main.get_command(app()))
 
 
 def _command(words: tuple[str, ...], command: Any) -> CommandHelp:

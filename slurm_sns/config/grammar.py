@@ -17,23 +17,20 @@ from pydantic_core import PydanticCustomError
 from slurm_sns import gpus
 from slurm_sns.errors import SnsError
 from slurm_sns.node_lists import unfolded
-from slurm_sns.policies.placement.heuristic_names import heuristics
-from slurm_sns.policies.registry import REGISTRY, live_policies
 
 MAX_NODES = 65_536  # Slurm's own limit, MAX_SLURM_NODES
 MAX_SHARE = 1_000_000_000  # shares may be on any scale; beyond this their ratios lose digits
 
 
-def _invalid(words: str) -> PydanticCustomError:
+def invalid(words: str) -> PydanticCustomError:
+    """The error that says what is valid."""
     return PydanticCustomError("grammar", "{words}", {"words": words})
 
 
 def _text(pattern: str, words: str, longest: int = 256) -> Callable[[str], str]:
-    compiled = re.compile(pattern)
-
     def check(text: str) -> str:
-        if len(text) > longest or not compiled.fullmatch(text):
-            raise _invalid(words)
+        if len(text) > longest or not re.fullmatch(pattern, text):  # compiled at first use: most commands need few
+            raise invalid(words)
         return text
 
     return check
@@ -115,7 +112,7 @@ def _node_list(text: str) -> str:
     try:
         node_names(text)
     except ValueError as problem:
-        raise _invalid(str(problem)) from None
+        raise invalid(str(problem)) from None
     return text
 
 
@@ -127,7 +124,7 @@ def _network(text: str) -> str:
     try:
         ip_network(text)
     except ValueError:
-        raise _invalid(_NETWORK) from None
+        raise invalid(_NETWORK) from None
     return text
 
 
@@ -143,7 +140,7 @@ def _gpu_list(text: str) -> str:
     try:
         gpus.listed(text)
     except SnsError:
-        raise _invalid(_GPUS) from None
+        raise invalid(_GPUS) from None
     return text
 
 
@@ -155,8 +152,6 @@ def _one_of(names: Iterable[str]) -> AfterValidator:
     return AfterValidator(_text("|".join(re.escape(name) for name in names), words))
 
 
-#: The names that may stand in the configuration and in --sns-heuristic.
-HEURISTICS = heuristics()
 _PROGRAM_FIELDS = ("{user}", "{name}", "{processes}")
 
 
@@ -164,24 +159,11 @@ def _program_template(text: str) -> str:
     """Check the template of a program's key: fields that are filled in, and the characters of a program's name."""
     left = re.sub("|".join(map(re.escape, _PROGRAM_FIELDS)), "", text)
     if not 1 <= len(text) <= 64 or re.fullmatch(r"[A-Za-z0-9._+-]*", left) is None:
-        raise _invalid(f"1 to 64 of the characters A-Z a-z 0-9 . _ + - and {', '.join(_PROGRAM_FIELDS)}")
+        raise invalid(f"1 to 64 of the characters A-Z a-z 0-9 . _ + - and {', '.join(_PROGRAM_FIELDS)}")
     return text
 
 
 ProgramTemplate = Annotated[str, AfterValidator(_program_template)]
-
-_POLICIES = live_policies()
-
-
-def _policy_name(name: str) -> str:
-    """Check the name of a policy that may place jobs on a cluster."""
-    if name not in _POLICIES:
-        why = f" ({name} is for sns simulate only)" if name in REGISTRY else ""
-        raise _invalid(f"one of {', '.join(_POLICIES)}{why}")
-    return name
-
-
-PolicyName = Annotated[str, AfterValidator(_policy_name), WithJsonSchema({"enum": list(_POLICIES)})]
 
 
 def one_of(names: Iterable[str]) -> Any:
@@ -197,7 +179,7 @@ def _shares(value: Any) -> Mapping[str, float] | Literal["slurm"]:
     if value == "slurm":
         return "slurm"
     if not isinstance(value, Mapping) or not all(_is_share(*item) for item in value.items()):
-        raise _invalid(_SHARES)
+        raise invalid(_SHARES)
     return {account: float(share) for account, share in value.items()}
 
 

@@ -9,9 +9,11 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, Field, create_model
 
 from slurm_sns.config import grammar
+from slurm_sns.config.paths import PathsSection, Section
+from slurm_sns.config.policy_names import PolicyName
 from slurm_sns.policies.registry import live_policies, specification
 from slurm_sns.policies.specification import Setting, default_of, settings_of
 
@@ -76,12 +78,6 @@ def _kind(kind: Any, setting: Setting) -> Any:
 
 
 ShortSeconds = Annotated[float, Field(ge=0.1, le=3600, allow_inf_nan=False)]
-
-
-class Section(BaseModel):
-    """The base of every section: unknown keys are refused, types are strict, values immutable."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class NodeEntry(Section):
@@ -156,30 +152,6 @@ class SlurmSection(Section):
     scheduler_parameters: tuple[grammar.Option, ...] = ()
     priority_flags: tuple[grammar.Word, ...] = ()
     spank_plugin: grammar.PluginFile = "sns.so"
-
-
-class PathsSection(Section):
-    """Directories and commands on the controller."""
-
-    state_dir: grammar.AbsolutePath = Path("/var/lib/sns")
-    run_dir: grammar.AbsolutePath = Path("/run/sns")
-    slurm_dir: grammar.AbsolutePath = Path("/etc/slurm/sns")
-    sns_command: grammar.AbsolutePath | None = None
-
-    @property
-    def heartbeat(self) -> Path:
-        """The file in which the scheduler writes Unix seconds."""
-        return self.run_dir / "heartbeat"
-
-    @property
-    def socket(self) -> Path:
-        """The Unix socket on which the scheduler answers."""
-        return self.run_dir / "scheduler.sock"
-
-    @property
-    def kill_switch(self) -> Path:
-        """While this file exists, every job passes through."""
-        return self.state_dir / "disabled"
 
 
 class AgentsSection(Section):
@@ -276,7 +248,7 @@ class SnsYaml(with_policies_own_sections(Section, "matching", "spread_n_share"))
     """All of sns.yaml, each setting valid by itself; `Config` also checks the settings against each other."""
 
     mode: Literal["observe", "advise", "enforce"] = "observe"
-    policy: grammar.PolicyName = "max-jobs"
+    policy: PolicyName = "max-jobs"
     partitions: Annotated[tuple[grammar.Name, ...], Field(min_length=1)]
     default_partition: grammar.Name | None = None
     nodes: Annotated[tuple[NodeEntry, ...], Field(min_length=1)]

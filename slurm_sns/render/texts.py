@@ -11,7 +11,9 @@ from typing import Any
 import jinja2
 
 from slurm_sns.closids import KEPT, closids_for_jobs
-from slurm_sns.config import Config, NodeEntry, grammar
+from slurm_sns.config import grammar
+from slurm_sns.config.configuration import Config, NodeEntry
+from slurm_sns.config.policy_names import HEURISTICS
 from slurm_sns.errors import BadInput
 from slurm_sns.package_files import package_text, shared_path
 from slurm_sns.policies.profile import FEWEST_WAYS
@@ -101,7 +103,7 @@ def _values(config: Config, source: Path) -> dict[str, Any]:
         "node_types": [_node_type(nodes, shared_ways) for nodes in config.nodes],
         "group_names": _GROUP_NAMES,
         "fewest_ways": FEWEST_WAYS,
-        "heuristics": grammar.HEURISTICS,
+        "heuristics": HEURISTICS,
         "job_submit_plugins": _merged(slurm.job_submit_plugins, ["lua"]),
         "gres_types": _merged(slurm.gres_types, gres),
         # What slurmdbd records; nothing if the site has none.

@@ -20,7 +20,7 @@ PAGES = {Path(name).name.removesuffix(".1"): text for name, text in FILES.items(
 
 def commands(words=("sns",), command=None):
     """Every command by the name of its page."""
-    command = command or typer.main.get_command(app)
+    command = command or typer.main.get_command(app())
     yield "-".join(words), command
     for name, each in getattr(command, "commands", {}).items():
         yield from commands((*words, name), each)

@@ -17,7 +17,7 @@ from comparison_workload import LIMITED_ACCOUNT, LIMITED_CORES, USERS, Shape, Su
 from evidence import FreedNodes, Run, runs
 
 from cluster import PYTHON, Cluster, unfold
-from slurm_sns.config import load
+from slurm_sns.config.configuration import load
 
 #: containers/etc/slurm.conf.
 NODES = tuple(

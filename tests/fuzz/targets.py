@@ -19,7 +19,7 @@ from job_records import RawJob, job_record
 from live import ALICE, BOB, ENFORCE, FOREIGN, NOW, job, look, node, running, situation, tasks
 from lua_judge import LuaJudge
 
-from slurm_sns.config import Config, load
+from slurm_sns.config.configuration import Config, load
 from slurm_sns.config.profiles_yaml import read_profiles
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Plan, Resources, Snapshot, gpus_of

@@ -68,9 +68,9 @@ def test_it_simulates_with_its_parameter(site: Path) -> None:
 
 def test_sns_yaml_has_its_section(site: Path) -> None:
     program = (
-        "import sys, roomy; from pathlib import Path; from slurm_sns import config;"
+        "import sys, roomy; from pathlib import Path; from slurm_sns.config import configuration;"
         "from slurm_sns.config.settings import parameters_from;"
-        "read = config.load(Path(sys.argv[1]));"
+        "read = configuration.load(Path(sys.argv[1]));"
         "print(read.policy, parameters_from(roomy.RoomyParameters, read).spare_cores)"
     )
     (site / "sns.yaml").write_text(f"{NODES_YAML}policy: roomy\nroomy: {{spare_cores: 4}}\n")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.config import load
+from slurm_sns.config.configuration import load
 from slurm_sns.package_files import package_text
 from slurm_sns.render import files
 from slurm_sns.render.texts import MARK, texts

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from slurm_sns.closids import closids_for_jobs
-from slurm_sns.config import load
+from slurm_sns.config.configuration import load
 from slurm_sns.node.group_writes import SHARED, group_of
 from slurm_sns.node.resctrl.groups import Groups
 from slurm_sns.render.texts import texts

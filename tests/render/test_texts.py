@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns.config import Config, load
+from slurm_sns.config.configuration import Config, load
 from slurm_sns.errors import BadInput
 from slurm_sns.render.texts import MARK, scheduler_parameters, texts
 from slurm_sns.submit.table import lua_text

@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 from resctrl_emulator.perf import EmulatedPerf
-from slurm_sns import config
 from slurm_sns.cli.live.agent import serve
 from slurm_sns.cli.live.agent_parts import CGROUPS, Hardware
 from slurm_sns.cli.live.node_view import print_shown
+from slurm_sns.config import configuration
 from slurm_sns.errors import SnsError
 
 
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--once", action="store_true")
     chosen = parser.parse_args(arguments)
     try:
-        settings = config.load(chosen.config)
+        settings = configuration.load(chosen.config)
         hardware = emulated(settings.agents.resctrl, chosen.processes, chosen.cgroups)
         shown = serve(settings, chosen.node, hardware, observes=chosen.observe, once=chosen.once)
     except SnsError as problem:

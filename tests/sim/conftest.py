@@ -2,6 +2,14 @@ import gzip
 
 import pytest
 
+from slurm_sns.sim.traces import columns
+
+
+@pytest.fixture(autouse=True)
+def small_files_as_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Traces of a few lines go the way of large ones; tests of the command line have the way of small ones."""
+    monkeypatch.setattr(columns, "SMALL_BYTES", 0)
+
 
 @pytest.fixture
 def write(tmp_path):

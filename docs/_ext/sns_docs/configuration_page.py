@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from slurm_sns.config import Config, NodeEntry, yaml_text
+from slurm_sns.config import yaml_text
+from slurm_sns.config.configuration import Config, NodeEntry
 from slurm_sns.config.problems import Where, dotted, valid_at
 from sns_docs.markdown import code, escaped
 from sns_docs.places import CONFIGURATION

@@ -11,8 +11,8 @@ from slurm_sns.cli.options import DEFAULT_CONFIG, AsJson, Config, Node
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
-    from slurm_sns import config as configuration
     from slurm_sns.cli.live.agent_parts import Hardware
+    from slurm_sns.config import configuration
     from slurm_sns.node.agent.shown_types import AgentJson
 
 #: The agent's socket takes a request of prolog with a list of 4,096 nodes.
@@ -38,9 +38,9 @@ def agent(
     When it is stopped the jobs keep what they have, except limits of CPU time below what they asked for. --clean-up
     gives their cache ways back.
     """
-    from slurm_sns import config as configuration
     from slurm_sns.cli.live.agent_parts import hardware
     from slurm_sns.cli.live.node_view import print_shown
+    from slurm_sns.config import configuration
     from slurm_sns.sockets.unix_socket import ask
 
     settings = configuration.load(config)

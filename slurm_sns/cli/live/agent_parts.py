@@ -8,7 +8,7 @@ from pathlib import Path
 from slurm_sns import __version__
 from slurm_sns.cli.live.node_missing import missing
 from slurm_sns.cli.live.process import log, user_id
-from slurm_sns.config import Config
+from slurm_sns.config.configuration import Config
 from slurm_sns.node.agent.agent import Agent
 from slurm_sns.node.agent.cache_domains import CacheDomains
 from slurm_sns.node.agent.ports import AgentPorts, AgentSettings, BootClock, boot_id

@@ -114,7 +114,7 @@ def _last_sign_of_life(heartbeat: Path) -> str:
 
 def interval_s(config: Path) -> float:
     """The seconds from cycle to cycle; the default if only admins may read the configuration."""
-    from slurm_sns import config as configuration
+    from slurm_sns.config import configuration
     from slurm_sns.config.settings import SchedulerSection
 
     if scheduler_socket.is_for_admins(config):

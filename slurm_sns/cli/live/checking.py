@@ -12,8 +12,8 @@ from slurm_sns.cli.options import DEFAULT_CONFIG, AsJson, Config
 from slurm_sns.log import printable
 
 if TYPE_CHECKING:
-    from slurm_sns import config as configuration
     from slurm_sns.cli.json_types import FindingValues
+    from slurm_sns.config import configuration
     from slurm_sns.slurm.check import Finding
     from slurm_sns.slurm.check.sharing import Qos
     from slurm_sns.slurm.site import Site
@@ -44,7 +44,7 @@ def check(config: Config = DEFAULT_CONFIG, node_reports: NodeReportsOption = Non
     It asks no node. To compare the nodes' caches and memory bandwidth with the rendered resctrl.yaml, collect their
     reports first, for example by clush -w c[1-4] --outdir=DIR sns node show --json, and give --node-reports DIR.
     """
-    from slurm_sns import config as configuration
+    from slurm_sns.config import configuration
 
     findings = list(_findings(configuration.load(config), config.absolute(), node_reports or []))
     if as_json:

@@ -12,7 +12,7 @@ from slurm_sns.cli.options import DEFAULT_CONFIG, Config
 from slurm_sns.errors import BadInput
 
 if TYPE_CHECKING:
-    from slurm_sns import config as configuration
+    from slurm_sns.config import configuration
 
 
 def release(
@@ -43,7 +43,7 @@ def released(answer: Mapping[str, Any]) -> str:
 
 
 def _release_all(config: Config) -> None:
-    from slurm_sns import config as configuration
+    from slurm_sns.config import configuration
     from slurm_sns.scheduler.dispatch.to_slurm import free_marked
     from slurm_sns.slurm.executor import SlurmExecutor
     from slurm_sns.slurm.state import JobsAlone
@@ -72,7 +72,7 @@ def switch(path: Path, *, on: bool) -> str:
     Raises:
         BadInput: the caller may not do this, or the configuration is wrong.
     """
-    from slurm_sns import config as configuration
+    from slurm_sns.config import configuration
     from slurm_sns.store.heartbeat import KillSwitchFile
 
     settings = configuration.load(path)

@@ -27,8 +27,8 @@ def scheduler(
     from contextlib import ExitStack, nullcontext
     from dataclasses import replace
 
-    from slurm_sns import config as configuration
     from slurm_sns.cli.live import parts, process
+    from slurm_sns.config import configuration
     from slurm_sns.policies.registry import specification
     from slurm_sns.scheduler.answers.requests import Answers
     from slurm_sns.scheduler.answers.view import RecentCycles
@@ -107,8 +107,8 @@ def scheduler(
 
 def watchdog(config: Config = DEFAULT_CONFIG) -> None:
     """Give waiting jobs to Slurm whenever the scheduler's heartbeat is stale. Runs as SlurmUser."""
-    from slurm_sns import config as configuration
     from slurm_sns.cli.live import process
+    from slurm_sns.config import configuration
     from slurm_sns.scheduler.watchdog import Watchdog
     from slurm_sns.slurm.executor import SlurmExecutor
     from slurm_sns.slurm.state import JobsAlone

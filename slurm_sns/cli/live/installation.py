@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slurm_sns.cli.live.node_missing import text_of
 from slurm_sns.cli.live.process import admins, user_id
-from slurm_sns.config import Config
+from slurm_sns.config.configuration import Config
 from slurm_sns.errors import SnsError
 from slurm_sns.package_files import shared_path
 from slurm_sns.scheduler.watchdog import is_stale

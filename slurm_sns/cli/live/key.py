@@ -93,8 +93,8 @@ def _file_and_owner(file: Path | None, config: Path) -> tuple[Path, int]:
 
     Without sns.yaml, as on a node, that is the user of this process.
     """
-    from slurm_sns import config as configuration
     from slurm_sns.cli.live.process import user_id
+    from slurm_sns.config import configuration
 
     if file is not None and not config.exists():
         return file, os.geteuid()

@@ -24,7 +24,7 @@ from slurm_sns.errors import BadInput, SnsError
 if TYPE_CHECKING:
     from collections import Counter
 
-    from slurm_sns.config import Config
+    from slurm_sns.config.configuration import Config
     from slurm_sns.scheduler.advice import Adviser
     from slurm_sns.scheduler.observation import Observation
     from slurm_sns.slurm.site import Site
@@ -128,7 +128,7 @@ class ObserveRequest:
         Raises:
             BadInput: there is no such partition or policy, or the site cannot be described by an sns.yaml.
         """
-        from slurm_sns.config import load
+        from slurm_sns.config.configuration import load
         from slurm_sns.policies.registry import live_policies
 
         path = self.config or _drafted(self.out / CONFIGURATION, state.site(seen), self.partitions)

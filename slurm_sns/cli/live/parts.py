@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slurm_sns.cli.live.process import StopSignal, log
-from slurm_sns.config import Config
+from slurm_sns.config.configuration import Config
 from slurm_sns.config.settings import ReschedulingSection
 from slurm_sns.json_text import JsonText
 from slurm_sns.log import Log, Outage

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-from slurm_sns.config import Config
+from slurm_sns.config.configuration import Config
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.log import printable
 

@@ -121,7 +121,7 @@ def import_file(
     as_json: options.AsJson = False,
 ) -> None:
     """Add the programs of FILE to the store, or replace those of the same names: all of them or none."""
-    from slurm_sns.config import load
+    from slurm_sns.config.configuration import load
     from slurm_sns.config.profiles_yaml import read_profiles
 
     configuration = load(config)

@@ -12,7 +12,7 @@ from slurm_sns.cli.installations import CONTROLLER, needs
 from slurm_sns.errors import BadInput, Unreachable
 
 if TYPE_CHECKING:
-    from slurm_sns.config import Config
+    from slurm_sns.config.configuration import Config
     from slurm_sns.policies.profile import Program
     from slurm_sns.scheduler.answers.answer_types import LearntValues, ProgramSummary
     from slurm_sns.scheduler.answers.profiles import KnownPrograms
@@ -96,7 +96,7 @@ def source(file: Path | None, config: Path) -> ProgramSource:
     if is_for_admins(config):
         return SchedulerPrograms(config)
     from slurm_sns.cli.live import process
-    from slurm_sns.config import load
+    from slurm_sns.config.configuration import load
 
     configuration = load(config)
     user = configuration.slurm.user
@@ -117,7 +117,7 @@ def source(file: Path | None, config: Path) -> ProgramSource:
 
 def factors(file: Path | None, config: Path) -> tuple[float, ...]:
     """The frequency factors of this configuration; where there is none, a file of profiles is shown without any."""
-    from slurm_sns.config import load
+    from slurm_sns.config.configuration import load
 
     if file is not None and not config.exists():
         return (1.0,)

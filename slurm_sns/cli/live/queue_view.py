@@ -70,17 +70,22 @@ def plain_lines(rows: Sequence[Row], now_s: float, *, heading: bool = True) -> I
     if not rows:
         yield from ["no jobs"] * heading  # without headings, lines are counted
         return
-    cells = [[_word(column.name) for column in COLUMNS]] if heading else []
-    cells += [
-        [*(_word(_plain(column, row, now_s)) for column in COLUMNS[:-1]), printable(row["reason"])] for row in rows
-    ]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for each in cells:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=True)).rstrip()
+    columns = [_plain_column(column, rows, now_s) for column in COLUMNS[:-1]]
+    columns.append([printable(row["reason"]) for row in rows])
+    if heading:
+        columns = [[_word(column.name), *cells] for column, cells in zip(COLUMNS, columns, strict=True)]
+    form = "  ".join(f"%-{max(map(len, cells))}s" for cells in columns)
+    for each in zip(*columns, strict=True):
+        yield (form % each).rstrip()
 
 
-def _plain(column: QueueColumn, row: Row, now_s: float) -> str:
-    return f"{since_s(row, now_s):.0f}" if column.name == "SINCE" else column.value(row, now_s)
+def _plain_column(column: QueueColumn, rows: Sequence[Row], now_s: float) -> list[str]:
+    """A column's cells in a pipe, each a word."""
+    if column.name == "SINCE":
+        return [f"{since_s(row, now_s):.0f}" for row in rows]
+    texts = [column.value(row, now_s) for row in rows]
+    words = {text: _word(text) for text in set(texts)}  # a long queue has few different ones
+    return [words[text] for text in texts]
 
 
 def size(row: Row) -> str:

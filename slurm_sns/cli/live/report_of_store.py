@@ -23,7 +23,7 @@ from slurm_sns.node_lists import folded
 from slurm_sns.report.document import ChartPoint, ReportChart, ReportPage, ReportSection, ReportTable
 
 if TYPE_CHECKING:
-    from slurm_sns.config import Config
+    from slurm_sns.config.configuration import Config
     from slurm_sns.store.recorded_plans import RecordedPlans, RecordedStart
 
 TITLE = "What the scheduler has planned"
@@ -52,7 +52,7 @@ def report_of_store(config: Path) -> tuple[ReportPage, ReportJson]:
     """
     needs("sns report --config", CONTROLLER)
     from slurm_sns.cli.live.process import require_slurm_user
-    from slurm_sns.config import load
+    from slurm_sns.config.configuration import load
     from slurm_sns.store.database import open_store
     from slurm_sns.store.recorded_plans import RecordedPlans
 

@@ -11,7 +11,6 @@ def is_for_admins(config: Path) -> bool:
 
 def path(config: Path) -> Path:
     """The configured socket; the default one if only admins may read the configuration (it can hold a password)."""
-    from slurm_sns import config as configuration
-    from slurm_sns.config.settings import PathsSection
+    from slurm_sns.config.paths import PathsSection, paths_in
 
-    return PathsSection().socket if is_for_admins(config) else configuration.load(config).paths.socket
+    return PathsSection().socket if is_for_admins(config) else paths_in(config).socket

@@ -79,8 +79,8 @@ def _own(jobs: "Sequence[JobUse]", config: Path) -> "list[JobUse]":
 
 
 def _admins(config: Path) -> frozenset[int]:
-    from slurm_sns import config as configuration
     from slurm_sns.cli.live.process import admins
+    from slurm_sns.config import configuration
 
     try:
         return admins(configuration.load(config))

@@ -20,7 +20,7 @@ def draft(
 ) -> None:
     """Print a first sns.yaml, from the running Slurm and its slurm.conf: read it, change it, put it into /etc/slurm."""
     from slurm_sns import conf_text
-    from slurm_sns.config.settings import PathsSection
+    from slurm_sns.config.paths import PathsSection
     from slurm_sns.slurm.api import configuration_path
     from slurm_sns.slurm.check.files import site_words
     from slurm_sns.slurm.draft import draft as text
@@ -39,7 +39,7 @@ def render(
 ) -> int:
     """Write the configuration files for Slurm, systemd and the plugins. Files that are right already stay untouched."""
     from slurm_sns.cli.json_types import RenderJson
-    from slurm_sns.config import load
+    from slurm_sns.config.configuration import load
     from slurm_sns.render import files
     from slurm_sns.render.texts import texts
 

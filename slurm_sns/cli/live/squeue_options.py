@@ -18,7 +18,6 @@ from slurm_sns.errors import BadInput
 from slurm_sns.log import printable
 from slurm_sns.node_lists import folded
 from slurm_sns.scheduler.answers.folded_arrays import label_parts
-from slurm_sns.scheduler.gate.arrays import listed
 from slurm_sns.task_ids import task_of
 
 Row = Mapping[str, Any]
@@ -47,6 +46,8 @@ class SqueueField(NamedTuple):
 
 def numbers(row: Row) -> tuple[int, int]:
     """The number of the job or of its array, and its task, of several the first; -1 for a job without one."""
+    from slurm_sns.scheduler.gate.arrays import listed  # imports much of the scheduler
+
     array, task, tasks = label_parts(row)
     return array, next(listed(tasks), -1) if tasks else -1 if task is None else task
 
@@ -200,6 +201,8 @@ def _of_jobs(jobs: str) -> Callable[[Row], bool]:
 
 def _is(row: Row, number: int, task: int | None) -> bool:
     """Whether the row is the job, belongs to the array, or has the task; tasks that Slurm cuts off count as there."""
+    from slurm_sns.scheduler.gate.arrays import listed
+
     array, own_task, tasks = label_parts(row)
     if task is None:
         return number in (array, row["job_id"])

@@ -5,15 +5,17 @@ The scheduler says it in fields (WaitCause); no sentence is taken apart here.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
-from slurm_sns.cli.json_types import WaitGroup
 from slurm_sns.cli.live.terminal import RUNS, new_table, plain
 from slurm_sns.log import printable
 from slurm_sns.model import WaitKind
-from slurm_sns.scheduler.answers.answer_types import WaitCause
+
+if TYPE_CHECKING:
+    from slurm_sns.cli.json_types import WaitGroup
+    from slurm_sns.scheduler.answers.answer_types import WaitCause
 
 Row = Mapping[str, Any]
 
@@ -50,7 +52,7 @@ def cell(row: Row) -> str:
     return _words(waits, 0) + (f" ({waits['features']})" if waits["features"] else "")
 
 
-def groups(rows: Sequence[Row]) -> list[WaitGroup]:
+def groups(rows: Sequence[Row]) -> "list[WaitGroup]":
     """How many of the jobs wait for the same, the most first, each with the first of them in queue order."""
     waiting = [row for row in rows if row["waits"] is not None]
     keys = [tuple(row["waits"][name] for name in ("kind", "about", "features")) for row in waiting]
@@ -58,12 +60,12 @@ def groups(rows: Sequence[Row]) -> list[WaitGroup]:
     return [_group(first[key], jobs) for key, jobs in Counter(keys).most_common()]
 
 
-def _group(first: Row, jobs: int) -> WaitGroup:
+def _group(first: Row, jobs: int) -> "WaitGroup":
     waits: WaitCause = first["waits"]
     return {**waits, "words": _in_full(waits), "jobs": jobs, "first": first["label"]}
 
 
-def histogram(counted: Sequence[WaitGroup], *, heading: bool = True) -> RenderableType:
+def histogram(counted: "Sequence[WaitGroup]", *, heading: bool = True) -> RenderableType:
     """The groups as a table for a terminal."""
     if not counted:
         return NONE
@@ -74,7 +76,7 @@ def histogram(counted: Sequence[WaitGroup], *, heading: bool = True) -> Renderab
     return shown
 
 
-def histogram_lines(counted: Sequence[WaitGroup], *, heading: bool = True) -> Iterator[str]:
+def histogram_lines(counted: "Sequence[WaitGroup]", *, heading: bool = True) -> Iterator[str]:
     """The groups as lines for a pipe; only the last column has spaces."""
     if not counted:
         yield from [NONE] * heading
@@ -86,11 +88,11 @@ def histogram_lines(counted: Sequence[WaitGroup], *, heading: bool = True) -> It
         yield f"{jobs:>{widths[0]}}  {first:>{widths[1]}}  {words}"
 
 
-def _in_full(waits: WaitCause) -> str:
+def _in_full(waits: "WaitCause") -> str:
     return _words(waits, 1) + (f" on nodes with {waits['features']}" if waits["features"] else "")
 
 
-def _words(waits: WaitCause, length: int) -> str:
+def _words(waits: "WaitCause", length: int) -> str:
     """The words for the cause; a kind of a newer scheduler stands for itself."""
     about = waits["about"]
     template = WORDS.get(waits["kind"], (waits["kind"] + "{of}",) * 2)[length]

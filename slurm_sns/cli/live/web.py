@@ -30,8 +30,8 @@ def web(
     import sys
     from datetime import datetime
 
-    from slurm_sns import config as configuration
     from slurm_sns.cli.live import process
+    from slurm_sns.config import configuration
     from slurm_sns.log import printable
     from slurm_sns.sockets.unix_socket import ask
     from slurm_sns.web.application import application

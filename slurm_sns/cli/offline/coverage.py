@@ -32,7 +32,7 @@ def coverage(log: LogFile, config: ConfigFile = None, out: Out = None, as_json: 
 
     Each submission is judged as the submit filter judges it live. Nothing of Slurm is asked or changed.
     """
-    from slurm_sns.config import load
+    from slurm_sns.config.configuration import load
     from slurm_sns.coverage import judged, logs
     from slurm_sns.sim.traces.files import TraceFile
 

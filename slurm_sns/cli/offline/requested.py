@@ -97,7 +97,7 @@ def requested(
     _require_times(chosen, name, interval_s, penalty_s)
     configured = None
     if config is not None:
-        from slurm_sns.config import load
+        from slurm_sns.config.configuration import load
 
         configured = load(config)
 

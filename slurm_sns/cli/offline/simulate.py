@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from slurm_sns.cli.installations import SIMULATE, needs
+from slurm_sns.cli.offline.numba_alone import load_numba
 from slurm_sns.cli.offline.requested import SpreadingOptions, default_intervals, requested, with_policy_options
 from slurm_sns.cli.options import AsJson
 from slurm_sns.cli.progress_bar import progress_bar
@@ -112,6 +113,7 @@ def simulate(
 ) -> None:
     """Replay TRACE on the nodes under a policy and print a summary."""
     needs("sns simulate", SIMULATE)
+    load_numba()
     from slurm_sns.policies.specification import named
     from slurm_sns.whole_files import require_directory, write_files
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from slurm_sns.conf_text import Line, last_options
-from slurm_sns.config import Config
+from slurm_sns.config.configuration import Config
 from slurm_sns.errors import SnsError
 from slurm_sns.slurm.check import Finding
 from slurm_sns.slurm.translate import BANDWIDTH, WAYS, node_names

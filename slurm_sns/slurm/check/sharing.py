@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from slurm_sns.conf_text import Line, last_options, options
-from slurm_sns.config import Config
+from slurm_sns.config.configuration import Config
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.node_lists import folded
 from slurm_sns.slurm.check import Finding, warning

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from slurm_sns.conf_text import Line, last_options
-from slurm_sns.config import Config
+from slurm_sns.config.configuration import Config
 from slurm_sns.node_lists import folded
 from slurm_sns.scheduler.gate.orders import LEAST_BOOSTED
 from slurm_sns.scheduler.observation import Observation

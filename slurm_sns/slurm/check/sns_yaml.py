@@ -6,7 +6,7 @@ site, `running` checks what slurmctld runs with after the rendered files are inc
 
 from collections.abc import Iterator, Mapping
 
-from slurm_sns.config import Config, NodeEntry
+from slurm_sns.config.configuration import Config, NodeEntry
 from slurm_sns.gpus import listed, written
 from slurm_sns.node_lists import folded
 from slurm_sns.scheduler.observation import ObservedNode

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns import config as configuration
 from slurm_sns.cli.live import installation, process
+from slurm_sns.config import configuration
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns import config as configuration
 from slurm_sns.cli.live import installation
+from slurm_sns.config import configuration
 from slurm_sns.slurm.check import Finding
 from slurm_sns.wire.keys import SECRET_BYTES, key_line
 

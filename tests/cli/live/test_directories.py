@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns import config as configuration
 from slurm_sns.cli.live import process
+from slurm_sns.config import configuration
 from slurm_sns.errors import SnsError
 
 

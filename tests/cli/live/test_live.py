@@ -59,7 +59,8 @@ def test_a_negative_job_id_is_bad_use(sns, config: Path) -> None:
     complaint(sns("explain", "--config", config, "--", "-1"), 2)
 
 
-ASK = ["status", "queue", "explain 7", "wait 7"]
+ASK_ALONE = ["status", "queue", "explain 7"]
+ASK = [*ASK_ALONE, "wait 7"]
 LIVE = [*ASK, "scheduler", "watchdog", "check", "release --all", "disable", "enable"]
 
 
@@ -69,9 +70,16 @@ def test_a_missing_configuration_is_bad_input(sns, tmp_path: Path, command: str)
     assert str(tmp_path / "none.yaml") in line
 
 
-@pytest.mark.parametrize("command", LIVE)
+@pytest.mark.parametrize("command", [command for command in LIVE if command not in ASK_ALONE])
 def test_a_wrong_configuration_is_bad_input(sns, write_config, command: str) -> None:
     assert "mood" in complaint(sns(*command.split(), "--config", write_config(mood="good")), 2)
+
+
+@pytest.mark.parametrize("command", ASK_ALONE)
+def test_who_only_asks_needs_to_know_where_and_no_other_setting(sns, write_config, command: str) -> None:
+    assert "no scheduler answers" in complaint(sns(*command.split(), "--config", write_config(mood="good")), 1)
+    line = complaint(sns(*command.split(), "--config", write_config(paths={"run_dir": "run"})), 2)
+    assert "paths.run_dir" in line
 
 
 @pytest.mark.parametrize("command", ["scheduler", "watchdog"])
@@ -178,7 +186,7 @@ def test_a_failure_of_the_scheduler_is_a_failure_at_work(sns, config: Path, sche
 
 
 def test_directories_are_made_where_systemd_has_not(write_config, tmp_path: Path) -> None:
-    from slurm_sns import config as configuration
+    from slurm_sns.config import configuration
 
     settings = configuration.load(write_config())
     (tmp_path / "state").rmdir()
@@ -187,7 +195,7 @@ def test_directories_are_made_where_systemd_has_not(write_config, tmp_path: Path
 
 
 def test_a_directory_that_cannot_be_made_is_an_error_of_one_line(write_config, tmp_path: Path) -> None:
-    from slurm_sns import config as configuration
+    from slurm_sns.config import configuration
 
     (tmp_path / "file").touch()
     paths = {"state_dir": str(tmp_path / "file" / "state"), "run_dir": str(tmp_path)}
@@ -218,7 +226,7 @@ def test_a_log_line_is_one_line_of_printable_text(capsys) -> None:
 
 
 def test_the_loop_is_told_what_the_configuration_says(write_config) -> None:
-    from slurm_sns import config as configuration
+    from slurm_sns.config import configuration
 
     told = parts.settings(configuration.load(write_config(mode="advise", matching={"shares": {"physics": 2}})))
     assert (told.mode, told.partitions, told.shares) == ("advise", {"main"}, {"physics": 2})
@@ -232,7 +240,7 @@ def test_the_loop_is_told_what_the_configuration_says(write_config) -> None:
 
 
 def test_the_loop_knows_the_partitions_that_share_cores(write_config) -> None:
-    from slurm_sns import config as configuration
+    from slurm_sns.config import configuration
 
     assert parts.settings(configuration.load(write_config())).sharing is None
     caps = {"partitions": ["main"], "cpu": "caps", "pause": "restartable", "signal": "none"}

@@ -7,8 +7,8 @@ from unittest.mock import create_autospec
 import pytest
 from default_settings import SETTINGS
 
-from slurm_sns import config as configuration
 from slurm_sns.cli.live import parts
+from slurm_sns.config import configuration
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Snapshot
 from slurm_sns.scheduler.ports import Agents

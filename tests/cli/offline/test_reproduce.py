@@ -19,7 +19,7 @@ from slurm_sns.sim.pages import FOLDERS
 
 
 def call(*words):
-    return CliRunner().invoke(app, ["reproduce", *map(str, words)], catch_exceptions=True)
+    return CliRunner().invoke(app(), ["reproduce", *map(str, words)], catch_exceptions=True)
 
 
 def is_gone(group, seconds=30.0):

@@ -26,7 +26,7 @@ def files(tmp_path: Path) -> tuple[str, ...]:
 
 
 def run(*arguments: str):
-    return CliRunner().invoke(app, arguments)
+    return CliRunner().invoke(app(), arguments)
 
 
 def rows(folder: Path) -> list[dict[str, str]]:

@@ -37,7 +37,7 @@ def simulate(tmp_path: Path, runner):
         (tmp_path / name).write_text(trace)
         out = tmp_path / "out"
         files = (str(tmp_path / name), "--nodes", str(tmp_path / "nodes.csv"), "--out", str(out))
-        done = runner.invoke(app, ["simulate", *files, "--policy", "rescheduling", "--json", *options])
+        done = runner.invoke(app(), ["simulate", *files, "--policy", "rescheduling", "--json", *options])
         if done.exception is not None and done.exit_code == 1:
             raise done.exception
         assert done.exit_code == 0, done.stderr
@@ -135,7 +135,7 @@ def test_the_table_is_printed(tmp_path, runner):
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress((HEADER + JOBS).encode()))
     command = ["simulate", str(tmp_path / "t.csv.gz"), "--nodes", str(tmp_path / "nodes.csv")]
-    shown = runner.invoke(app, [*command, "--policy", "rescheduling"])
+    shown = runner.invoke(app(), [*command, "--policy", "rescheduling"])
     assert shown.exit_code == 0
     assert "rescheduling" in shown.stdout
 
@@ -144,7 +144,7 @@ def test_jobs_out_of_order_are_noted(tmp_path, runner):
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "t.csv").write_text(f"{HEADER}1,5,1,1,1,A,0\n2,0,1,1,1,A,0\n")
     command = ["simulate", str(tmp_path / "t.csv"), "--nodes", str(tmp_path / "nodes.csv")]
-    done = runner.invoke(app, [*command, "--policy", "rescheduling"])
+    done = runner.invoke(app(), [*command, "--policy", "rescheduling"])
     assert "1 jobs come after later ones; sorted by submit" in done.stderr
 
 
@@ -259,6 +259,6 @@ def test_odd_traces_end(simulate, name, memory):
 def test_swf_on_standard_input_is_read(tmp_path, runner):
     (tmp_path / "nodes.csv").write_text(NODES)
     command = ["simulate", "-", "--nodes", str(tmp_path / "nodes.csv"), "--policy", "rescheduling", "--json"]
-    done = runner.invoke(app, command, input="1 0 -1 5 1 -1 -1 1 -1 -1 1 1 1 -1 0 -1 -1 -1\n")
+    done = runner.invoke(app(), command, input="1 0 -1 5 1 -1 -1 1 -1 -1 1 1 1 -1 0 -1 -1 -1\n")
     assert done.exit_code == 0, done.exception
     assert json.loads(done.stdout)["jobs"] == 1

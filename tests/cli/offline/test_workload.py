@@ -21,7 +21,7 @@ LOG_LINE = "{} {} -1 60 2 -1 -1 2 -1 524288 1 1 1 -1 1 -1 -1 -1\n"
 
 
 def call(*words):
-    return CliRunner().invoke(app, ["workload", *map(str, words)], catch_exceptions=True)
+    return CliRunner().invoke(app(), ["workload", *map(str, words)], catch_exceptions=True)
 
 
 def test_jobs_and_nodes_are_written_to_files(tmp_path):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from slurm_sns import config as configuration
 from slurm_sns.conf_text import Line
+from slurm_sns.config import configuration
 from slurm_sns.render.texts import texts
 from slurm_sns.slurm.check import Finding, files, site_settings, sns_yaml
 

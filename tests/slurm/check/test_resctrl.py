@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slurm_sns import config as configuration
+from slurm_sns.config import configuration
 from slurm_sns.errors import BadInput
 from slurm_sns.render.texts import texts
 from slurm_sns.slurm.check import Finding, node_reports, resctrl

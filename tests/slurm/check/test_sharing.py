@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sites import small_site
 
-from slurm_sns import config as configuration
 from slurm_sns.conf_text import Line
+from slurm_sns.config import configuration
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.observation import ObservedNode, ObservedPartition, PreemptionRules

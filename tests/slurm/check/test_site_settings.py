@@ -10,7 +10,7 @@ import yaml
 from sites import small_site
 
 from slurm_sns import conf_text
-from slurm_sns import config as configuration
+from slurm_sns.config import configuration
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.observation import ObservedNode, ObservedPartition, PreemptionRules
 from slurm_sns.slurm import site as reading

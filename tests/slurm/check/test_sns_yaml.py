@@ -8,7 +8,7 @@ import yaml
 from sites import small_site
 
 from slurm_sns import conf_text
-from slurm_sns import config as configuration
+from slurm_sns.config import configuration
 from slurm_sns.errors import BadInput
 from slurm_sns.model import Resources, gpus_of
 from slurm_sns.render.texts import texts

@@ -77,10 +77,10 @@ def top(
 
 def doors(config: Path) -> "Doors":
     """How the application asks the scheduler of this configuration, and acts."""
-    from slurm_sns import config as configuration
     from slurm_sns.cli.live.asking import asker, place_in_queue
     from slurm_sns.cli.live.control import require_admin, switch
     from slurm_sns.cli.live.top.job_acts import Doors
+    from slurm_sns.config import configuration
     from slurm_sns.slurm.api import run
     from slurm_sns.store.heartbeat import KillSwitchFile
 
