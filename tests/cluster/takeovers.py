@@ -6,8 +6,8 @@
 
 A round: slurmctld and scheduler of ctl are killed at once, ctl2 takes over; ctl comes back; `scontrol takeover` makes
 ctl2 act; ctl comes back. Jobs wait all the time. --alone: the same jobs in a partition that Slurm places alone, and no
-scheduler. For each act the longest time without a beginning job is printed; then jobs that never ran or ran twice, and how often
-the placing host changed in the logs of both schedulers, beside how often it should have.
+scheduler. For each act the longest time without a beginning job is printed; then jobs that never ran or ran twice, and
+how often the placing host changed in the logs of both schedulers, beside how often it should have.
 """
 
 import argparse
