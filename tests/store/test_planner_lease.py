@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import time
+from collections.abc import Callable
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
@@ -196,7 +197,7 @@ def test_a_host_name_of_no_sense_is_one_short_line(case: Case) -> None:
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/etc/passwd")])
-def test_a_pipe_a_directory_or_a_link_in_its_place_stops_nobody(case: Case, make) -> None:
+def test_a_pipe_a_directory_or_a_link_in_its_place_stops_nobody(case: Case, make: Callable[[Path], None]) -> None:
     make(case.directory / "sns-planner.4")
     assert case.ctl.take() == "an unknown host"
     case.wait(LEASE_S + 1)
