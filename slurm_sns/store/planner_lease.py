@@ -68,9 +68,7 @@ class PlannerLease:
             SnsError: the directory cannot be read or written.
         """
         looked_s = self._steady()
-        found = self._newest()
-        if found != self._seen:
-            self._seen, self._seen_s = found, self._steady()
+        found = self._look()
         holder = _holder(found)
         has_waited = looked_s - self._seen_s >= self._lease_s + _LONGER_S
         if not (holder in ("", self._host) or has_waited):
@@ -85,7 +83,7 @@ class PlannerLease:
         Raises:
             SnsError: the directory cannot be read.
         """
-        return _holder(self._newest())
+        return _holder(self._look())
 
     def hold(self) -> bool:
         """Renew our lease if it is time; False: it is lost.
@@ -115,6 +113,13 @@ class PlannerLease:
         if self.left_s > 0:
             self._write(self._path(self._epoch), holder="")
         self._epoch = 0
+
+    def _look(self) -> _Found:
+        """The newest file; from the first look at it on, it is watched whether it changes."""
+        found = self._newest()
+        if found != self._seen:
+            self._seen, self._seen_s = found, self._steady()
+        return found
 
     def _renew(self, now_s: float) -> None:
         """Write our file. It counts if it was there before our lease had ended, and nobody has the next epoch."""

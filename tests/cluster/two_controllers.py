@@ -13,6 +13,8 @@ from itertools import pairwise
 from cluster import Cluster, CommandFailed
 
 HOSTS = ("ctl", "ctl2")
+#: How slurmctld's command line begins; its process has another name after `scontrol reconfigure` (seen).
+SLURMCTLD = "^[^ ]*slurmctld( |$)"
 #: Where jobs write, below alice's home.
 RAN = "/home/alice/ran"
 #: A small job: half a node for a second and a half. Eight of them run at a time on the nodes c1 to c4.
@@ -60,12 +62,12 @@ class TwoControllers:
 
     def kill(self, host: str, *, scheduler: bool = True) -> None:
         """Kill slurmctld, and the scheduler, at once, as a machine that loses its power."""
-        names = "-x slurmctld" + (" ; pkill -9 -f '[s]ns scheduler'" if scheduler else "")
-        self.cluster.run(f"pkill -9 {names}; true", node=host)
+        names = [SLURMCTLD, "[s]ns scheduler"] if scheduler else [SLURMCTLD]
+        self.cluster.run("; ".join(f"pkill -9 -f '{name}'" for name in names) + "; true", node=host)
 
     def start(self, host: str, *, scheduler: bool = True) -> None:
         """Start slurmctld and the scheduler where they do not run; slurmctld first."""
-        self.cluster.run("pgrep -x slurmctld > /dev/null || slurmctld", node=host)
+        self.cluster.run(f"pgrep -f '{SLURMCTLD}' > /dev/null || slurmctld", node=host)
         if scheduler:
             self.cluster.run("sns-daemon status scheduler > /dev/null || sns-daemon start scheduler", node=host)
 

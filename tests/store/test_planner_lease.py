@@ -117,6 +117,13 @@ def test_who_begins_to_watch_waits_for_the_whole_lease(case: Case) -> None:
     assert case.ctl2.take() == ""
 
 
+def test_who_only_asks_for_the_holder_watches_too(case: Case) -> None:
+    case.ctl.take()
+    assert case.ctl2.holder() == "ctl"
+    case.wait(LEASE_S + 1)
+    assert case.ctl2.take() == ""
+
+
 def test_the_scheduler_of_the_same_host_goes_on_at_once_after_a_restart(case: Case) -> None:
     case.ctl.take()
     case.wait(1)
