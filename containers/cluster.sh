@@ -16,6 +16,8 @@
 #   cluster.sh thousand-down    remove it
 #   cluster.sh second           start a second mini cluster, $SNS_PROJECT-second, from the first one's image
 #   cluster.sh second-down      remove it
+#   cluster.sh two              start a mini cluster with two controllers, $SNS_PROJECT-two, from the first one's image
+#   cluster.sh two-down         remove it
 #   cluster.sh prometheus       start a Prometheus beside the mini cluster, with the alert rules of conf/
 #   cluster.sh packages [DIR]   make the packages, .deb and .rpm, in DIR (dist/packages/SUITE)
 #   cluster.sh packaged         start another container: the plain site, under systemd, to install packages there
@@ -27,6 +29,7 @@
 # SNS_SLURMDS=40 gives that many of its nodes a slurmd: jobs really run in their partition, `real`;
 # SNS_SUITE=trixie takes Slurm from that release of Debian (forky: Slurm 26.05; trixie: 24.11); give it its own SNS_PROJECT;
 # SNS_PYSLURM=no leaves pyslurm out of the image: slurm_sns calls Slurm by its own library, as it does on trixie;
+# SNS_CONTROLLERS=2 gives the cluster a second controller, $SNS_PROJECT-ctl2;
 # SNS_RESCTRL=0 starts the nodes without the rights that they need for an emulated resctrl;
 # SNS_VERSION and SNS_MAINTAINER: what packages say, instead of the version of the sources and of nobody.
 set -euo pipefail
@@ -48,7 +51,11 @@ seconds_since() { awk -v then="$1" -v now="$EPOCHREALTIME" 'BEGIN { printf "%.0f
 compose_files=(-f "$here/compose.yaml")
 if [[ ${SNS_RESCTRL:-1} != 0 && -c /dev/fuse ]]; then compose_files+=(-f "$here/compose.resctrl.yaml"); fi
 
-compose() { "${COMPOSE[@]}" -p "$SNS_PROJECT" "${compose_files[@]}" "$@"; }
+compose() {
+    local files=("${compose_files[@]}")
+    [[ ${SNS_CONTROLLERS:-1} == 1 ]] || files+=(-f "$here/compose.two_controllers.yaml")
+    "${COMPOSE[@]}" -p "$SNS_PROJECT" "${files[@]}" "$@"
+}
 
 # Debian's own image. If no image registry can be reached, the same image is made from Debian's packages.
 ensure_base() {
@@ -272,6 +279,17 @@ remove_prometheus() { "${DOCKER[@]}" rm -f -v "$SNS_PROJECT-prometheus" > /dev/n
 
 remove_second() { SNS_PROJECT=$SNS_PROJECT-second remove_cluster; }
 
+# A mini cluster whose slurmctld has a backup, for the tests of that: one that no other test uses.
+cluster_two() {
+    docker_ensure
+    wait_for_image
+    "${DOCKER[@]}" image inspect "$SNS_IMAGE" > /dev/null 2>&1 || cluster_build
+    remove_two
+    SNS_PROJECT=$SNS_PROJECT-two SNS_CONTROLLERS=2 start_cluster
+}
+
+remove_two() { SNS_PROJECT=$SNS_PROJECT-two SNS_CONTROLLERS=2 remove_cluster; }
+
 # A job that Slurm has suspended is frozen. With cgroup v1 nothing can kill it then, and Docker cannot remove its container.
 thaw_jobs() {
     local container state
@@ -300,6 +318,7 @@ cluster_down() {
         remove_packaged
         remove_thousand
         remove_second
+        remove_two
         remove_cluster
         say "containers, network and volumes of $SNS_PROJECT removed; the image stays for the next time"
     fi
@@ -456,8 +475,8 @@ show() {
 verb=${1:-}
 shift || true
 case $verb in
-    build | up | fresh | down | run | shell | site | thousand | second | prometheus | packages | packaged) "cluster_$verb" "$@" ;;
-    site-down | thousand-down | second-down | packaged-down)
+    build | up | fresh | down | run | shell | site | thousand | second | two | prometheus | packages | packaged) "cluster_$verb" "$@" ;;
+    site-down | thousand-down | second-down | two-down | packaged-down)
         engine_answers
         find_compose
         "remove_${verb%-down}"

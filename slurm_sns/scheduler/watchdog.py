@@ -20,6 +20,8 @@ LEAST_STEP_S = 2.0
 #: After the time was set, a living scheduler has this long to write a heartbeat of the new time. Together with the
 #: pause between two looks this is less than the five seconds in which jobs are freed.
 STEP_GRACE_S = 3.0
+#: What a watchdog says that is not on duty.
+STANDS_BY = "standing by: slurmctld acts on another host, or has only just begun to act on this one"
 
 
 def is_stale(heartbeat_s: float | None, now_s: float, timeout_s: float) -> bool:
@@ -31,7 +33,8 @@ class Watchdog:
     """Looks at the heartbeat, and frees gated and placed jobs while it is stale.
 
     It does so in every mode: the mode enforce may have gated jobs before the mode was changed. Where jobs share cores
-    (`sharing`), it also gives those that are near their end their longest limits.
+    (`sharing`), it also gives those that are near their end their longest limits. With several controllers it does so
+    only while `is_on_duty`.
     """
 
     def __init__(
@@ -44,10 +47,12 @@ class Watchdog:
         log: Log,
         timeout_s: float,
         sharing: SharingRules | None = None,
+        is_on_duty: Callable[[], bool] = lambda: True,
     ) -> None:
         self._state, self._executor, self._last_beat = state, executor, last_beat
         self._clock, self._log, self._timeout_s = clock, log, timeout_s
         self._sharing = sharing
+        self._is_on_duty, self._was_on_duty = is_on_duty, True
         self._was_stale = False
         self._offset_s = self._clock.now() - self._clock.steady()
         self._stepped_s = float("-inf")
@@ -55,6 +60,8 @@ class Watchdog:
     @property
     def status(self) -> str:
         """What the last look found, in one line."""
+        if not self._was_on_duty:
+            return STANDS_BY
         return "no heartbeat: freeing gated jobs" if self._was_stale else "the scheduler lives"
 
     def look(self) -> int:
@@ -65,6 +72,8 @@ class Watchdog:
         if not self._is_stale():
             return 0
         observation, now_s = self._state.observe(), self._clock.now()
+        if not self._is_stale():  # the answer may have taken long, and may be of a backup that has taken over (seen)
+            return 0
         freed = free_marked(
             observation.jobs,
             now_s,
@@ -90,6 +99,12 @@ class Watchdog:
         """
         beat_s, now_s = self._last_beat(), self._clock.now()
         stale = not self._was_stepped(now_s) and is_stale(beat_s, now_s, self._timeout_s)
+        on_duty = self._is_on_duty()
+        if on_duty != self._was_on_duty:
+            self._log("slurmctld acts on this host: on duty" if on_duty else STANDS_BY)
+            self._was_on_duty, self._was_stale = on_duty, False
+        if not on_duty:
+            return False
         if stale != self._was_stale:
             self._log("no heartbeat: freeing gated jobs" if stale else "heartbeat is back")
         self._was_stale = stale

@@ -194,3 +194,39 @@ def test_a_defect_ends_no_watchdog(case: Case) -> None:
     case.dog.run(1.0, lambda: len(looks) > 1)
     assert not case.is_gated
     assert sum("Traceback" in line for line in case.log) == 1
+
+
+def test_while_slurmctld_acts_elsewhere_nothing_is_freed_however_old_the_heartbeat_is(case: Case) -> None:
+    on_duty = [False]
+    dog = Watchdog(
+        *(case.slurm, case.slurm, lambda: None),
+        clock=case.slurm,
+        log=case.log.append,
+        timeout_s=30,
+        is_on_duty=lambda: on_duty[0],
+    )
+    assert dog.look() == 0
+    assert case.is_gated
+    assert len(case.log) == 1
+    assert dog.status == case.log[0]
+    assert dog.status.startswith("standing by: slurmctld acts on another host")
+    on_duty[0] = True
+    assert dog.look() == 1
+    assert case.log[1:3] == ["slurmctld acts on this host: on duty", "no heartbeat: freeing gated jobs"]
+
+
+def test_a_backup_that_has_taken_over_while_the_answer_was_waited_for_keeps_its_jobs(case: Case) -> None:
+    on_duty = [True]
+
+    class Slow(FakeSlurm):
+        def observe(self):  # type: ignore[no-untyped-def] # of the fake
+            on_duty[0] = False
+            return case.slurm.observe()
+
+    state = Slow({})
+    log = case.log.append
+    dog = Watchdog(
+        *(state, case.slurm, lambda: None), clock=case.slurm, log=log, timeout_s=30, is_on_duty=lambda: on_duty[0]
+    )
+    assert dog.look() == 0
+    assert case.is_gated

@@ -77,7 +77,7 @@ def _findings(settings: "configuration.Config", source: Path, reports: list[Path
         yield from sharing.rules(settings, site)
         if settings.sharing.partitions:
             yield from sharing.of_files(settings, lines, _qos(site))
-    yield site_settings.controllers(lines)
+    yield from site_settings.controllers(lines, installation.shared_by_controllers(settings, lines))
     yield from files.kept_words(settings, lines)
     yield installation.rendered_files(settings, differing(settings.paths.slurm_dir, rendered))
     if site:

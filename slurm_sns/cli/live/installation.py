@@ -3,16 +3,19 @@
 import socket
 import stat
 import time
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 from slurm_sns.cli.live.node_missing import text_of
 from slurm_sns.cli.live.process import admins, user_id
+from slurm_sns.conf_text import Line
 from slurm_sns.config.configuration import Config
-from slurm_sns.errors import SnsError
+from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.package_files import shared_path
 from slurm_sns.scheduler.watchdog import is_stale
 from slurm_sns.slurm.check import Finding
+from slurm_sns.slurm.check.site_settings import SharedByControllers
+from slurm_sns.slurm.controllers import controllers
 from slurm_sns.slurm.state import user_name
 from slurm_sns.sockets.key_file import read_keys
 from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
@@ -21,6 +24,8 @@ from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
 LUA_DIRECTORIES = (Path("/usr/local/share/lua/5.1"), Path("/usr/share/lua/5.1"))
 #: Where systemd looks for units, in its order (systemd.unit(5)): links to the rendered ones, then those of a package.
 UNIT_DIRECTORIES = tuple(map(Path, ("/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system")))
+#: The file systems that are mounted (proc(5)).
+MOUNTS = Path("/proc/self/mounts")
 DAEMONS = ("scheduler", "watchdog")
 #: The state LISTEN, and where the kernel lists sockets (proc_net_tcp.rst).
 _LISTEN, _SOCKETS = "0A", (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
@@ -154,6 +159,28 @@ def _key_file(config: Config) -> Finding:
         return Finding(ok=False, what=what, found=str(problem), run=remedy)
     found = path.stat().st_uid
     return Finding(found == owner, what, f"of user id {found}", f"of {user}", run=remedy)
+
+
+def shared_by_controllers(config: Config, lines: Sequence[Line]) -> SharedByControllers:
+    """What this machine has of what several controllers share."""
+    host_name, is_one_of_them, kind = socket.gethostname(), True, ""
+    try:
+        if (found := controllers(lines)) is not None:
+            kind = file_system(found.state_dir, MOUNTS.read_text(encoding="utf-8", errors="replace"))
+    except BadInput:
+        is_one_of_them = False
+    return SharedByControllers(host_name, is_one_of_them, kind, config.database_url.startswith("sqlite"))
+
+
+def file_system(path: Path, mounts: str) -> str:
+    """The type of the file system that the path is on, by the kernel's list of mounts; the last one counts."""
+    kinds: dict[Path, str] = {}
+    for line in mounts.splitlines():
+        fields = line.split()
+        if len(fields) >= 3:
+            kinds[Path(fields[1].replace("\\040", " "))] = fields[2]
+    here = path.resolve()
+    return next((kinds[each] for each in (here, *here.parents) if each in kinds), "")
 
 
 def _controller(controller: str) -> Finding:

@@ -8,6 +8,7 @@ only has a disadvantage is a warning, which names the disadvantage.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from slurm_sns.conf_text import Line, last_options
 from slurm_sns.config.configuration import Config
@@ -17,6 +18,7 @@ from slurm_sns.scheduler.observation import Observation
 from slurm_sns.scheduler.snapshot.plannable import QOS, Preemptors, is_on
 from slurm_sns.slurm.check import RECONFIGURE, Finding, warning
 from slurm_sns.slurm.check.files import OURS, unused
+from slurm_sns.slurm.controllers import hosts
 from slurm_sns.slurm.site import BLOCK_WISE, Site, SitePartition, fills_sockets, has_extra, year_and_month
 from slurm_sns.submit import record as records
 
@@ -86,16 +88,45 @@ def _restarts(config: Config, site: Site) -> Iterator[Finding]:
     )
 
 
-def controllers(lines: Sequence[Line]) -> Finding:
-    """Check how many controllers slurm.conf names: slurm_sns runs on one of them only."""
-    hosts = [line.option[1] for line in lines if line.option and line.option[0] == "slurmctldhost"]
-    return warning(
-        len(hosts) <= 1,
-        "one SlurmctldHost",
-        ", ".join(hosts),
-        "slurm_sns on the one that is active",
-        "after a takeover the submit filter on the new host finds no heartbeat: new jobs pass through, and the "
-        "gates of waiting jobs lapse one after the other: start both daemons on the new one",
+#: Types of file systems on a disk or in the memory of one machine, as the kernel names them.
+LOCAL_FILE_SYSTEMS = frozenset({"btrfs", "ext2", "ext3", "ext4", "tmpfs", "xfs", "zfs"})
+
+
+class SharedByControllers(NamedTuple):
+    """What this machine has of what controllers share: its name, the type of the state directory's file system."""
+
+    host_name: str
+    is_one_of_them: bool
+    file_system: str
+    has_file_store: bool
+
+
+def controllers(lines: Sequence[Line], shared: SharedByControllers) -> Iterator[Finding]:
+    """Check what several controllers must share, as far as it can be seen from one of them."""
+    names = hosts(lines)
+    if len(names) < 2:
+        return
+    named = ", ".join(names)
+    yield Finding(
+        shared.is_one_of_them,
+        "this machine is a controller of slurm.conf",
+        "" if shared.is_one_of_them else shared.host_name,
+        named,
+        advice="run scheduler and watchdog on these machines, and nowhere else",
+    )
+    yield warning(
+        shared.file_system not in LOCAL_FILE_SYSTEMS,
+        "StateSaveLocation is shared by all controllers",
+        shared.file_system,
+        "a file system that all of them have mounted",
+        "Slurm needs that, too: without it two schedulers may plan; nothing is wrong if this disk moves with slurmctld",
+    )
+    yield warning(
+        not shared.has_file_store,
+        "the database is one for all controllers",
+        "SQLite on this machine" if shared.has_file_store else "",
+        "store: url of MariaDB, MySQL or PostgreSQL",
+        "after a takeover sns explain, back-offs and what was learnt are those of the new machine",
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from slurm_sns.cli.live import process
+from slurm_sns.cli.live.installation import file_system
 from slurm_sns.config import configuration
 from slurm_sns.errors import SnsError
 
@@ -36,3 +37,10 @@ def test_disable_follows_no_link(sns, config: Path, tmp_path: Path) -> None:
     (config.parent / "state" / "disabled").symlink_to(tmp_path / "made-by-root")
     assert "cannot be changed" in sns("disable", "--config", config)[2]
     assert not (tmp_path / "made-by-root").exists()
+
+
+def test_the_file_system_of_a_path_is_that_of_the_nearest_mount(tmp_path: Path) -> None:
+    mounts = f"/dev/sda1 / ext4 rw 0 0\nctl:/state {tmp_path} nfs4 rw 0 0\nshort\n"
+    assert file_system(tmp_path / "slurmctld", mounts) == "nfs4"
+    assert file_system(Path("/usr"), mounts) == "ext4"
+    assert file_system(Path("/usr"), "") == ""

@@ -1,6 +1,7 @@
 """What the scheduler is built from where agents are configured."""
 
 import getpass
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import create_autospec
 
@@ -102,3 +103,26 @@ def test_each_beat_is_a_sign_of_life_for_systemd_also_on_a_full_disk(tmp_path) -
     with pytest.raises(SnsError):
         lost.beat(8)
     assert len(said) == 2
+
+
+@pytest.mark.parametrize(
+    ("told_to_stop", "has_turn", "ends", "hands_over"),
+    [(False, True, False, True), (False, False, True, True), (True, True, True, False), (True, False, True, False)],
+)
+def test_a_scheduler_ends_with_its_turn_and_gives_jobs_to_slurm_only_when_told_to_stop(
+    mocker, told_to_stop: bool, has_turn: bool, ends: bool, hands_over: bool
+) -> None:
+    stop = mocker.Mock(**{"is_set.return_value": told_to_stop, "hands_over.return_value": False})
+    turn = mocker.Mock(**{"lasts.return_value": has_turn})
+    is_stopping, is_handed_over = parts.with_turn(stop.is_set, stop, turn)
+    assert (is_stopping(), is_handed_over()) == (ends, hands_over)
+
+
+def test_with_one_controller_there_is_no_lease_and_the_watchdog_is_always_on_duty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mocker
+) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))
+    (tmp_path / "slurm.conf").write_text("SlurmctldHost=somewhere\n")
+    assert parts.turn(mocker.Mock()) is None
+    is_on_duty, _ = parts.watchdog_duty(mocker.Mock(), mocker.Mock())
+    assert is_on_duty()

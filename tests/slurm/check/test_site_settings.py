@@ -131,13 +131,39 @@ def test_what_has_a_price_is_a_warning_that_names_it(config, more, found: str) -
     assert (warning.ok, warning.warning, warning.found, bool(warning.advice)) == (True, True, found, True)
 
 
-def test_several_controllers_are_a_warning_because_we_run_on_one(tmp_path: Path) -> None:
-    path = tmp_path / "slurm.conf"
-    path.write_text("ClusterName=site\nSlurmctldHost=a\n")
-    assert site_settings.controllers(conf_text.read(path)).is_well
-    path.write_text("ClusterName=site\nSlurmctldHost=a\nslurmctldhost=b(10.0.0.2)\n")
-    warning = site_settings.controllers(conf_text.read(path))
-    assert (warning.ok, warning.warning, warning.found) == (True, True, "a, b(10.0.0.2)")
+SHARED = site_settings.SharedByControllers("a", True, "nfs4", has_file_store=False)
+
+
+def of_controllers(path: Path, text: str, shared: site_settings.SharedByControllers) -> list[Finding]:
+    (path / "slurm.conf").write_text(text)
+    return list(site_settings.controllers(conf_text.read(path / "slurm.conf"), shared))
+
+
+def test_one_controller_needs_to_share_nothing(tmp_path: Path) -> None:
+    local = site_settings.SharedByControllers("a", True, "ext4", has_file_store=True)
+    assert of_controllers(tmp_path, "ClusterName=site\nSlurmctldHost=a\n", local) == []
+
+
+TWO = "ClusterName=site\nSlurmctldHost=a\nslurmctldhost=b(10.0.0.2)\n"
+
+
+def test_several_controllers_that_share_all_are_well(tmp_path: Path) -> None:
+    found = of_controllers(tmp_path, TWO, SHARED)
+    assert len(found) == 3
+    assert all(each.is_well for each in found)
+
+
+@pytest.mark.parametrize(
+    ("differs", "ok", "said"),
+    [
+        ({"is_one_of_them": False, "host_name": "login"}, False, "login"),
+        ({"file_system": "xfs"}, True, "xfs"),
+        ({"has_file_store": True}, True, "SQLite on this machine"),
+    ],
+)
+def test_what_several_controllers_do_not_share_is_named(tmp_path: Path, differs, ok: bool, said: str) -> None:
+    (found,) = [each for each in of_controllers(tmp_path, TWO, SHARED._replace(**differs)) if not each.is_well]
+    assert (found.ok, found.found, bool(found.advice)) == (ok, said, True)
 
 
 def test_the_sites_rules_are_read_of_the_running_slurm(pyslurm, mocker) -> None:

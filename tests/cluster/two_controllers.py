@@ -1,0 +1,129 @@
+"""Two controllers on the mini cluster: kill one, start it again, hand over, and what came of the jobs meanwhile.
+
+Each job appends a line to a file of its own in the home that all nodes share: the second at which it began. So how
+often it ran and when is known from the job itself, whatever a slurmctld remembers.
+"""
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from cluster import Cluster, CommandFailed
+
+HOSTS = ("ctl", "ctl2")
+#: How slurmctld's command line begins; its process has another name after `scontrol reconfigure` (seen).
+SLURMCTLD = "^[^ ]*slurmctld( |$)"
+#: Where jobs write, below alice's home.
+RAN = "/home/alice/ran"
+#: A small job: half a node for a second and a half. Eight of them run at a time on the nodes c1 to c4.
+SMALL = "-n14 --mem=1G -t2"
+SCRIPT = f"date +%s.%N >> {RAN}/$SLURM_JOB_ID; sleep 1.5"
+#: Slurm puts off this change of the state that it saves by a few seconds (src/slurmctld/state_save.c): what slurmctld
+#: was told last before it is killed is lost with it. Nothing is submitted so long before.
+SAVED_AFTER_S = 10
+_PLACED = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) job (\S+): placed on ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The longest time without a beginning job around an act, and the act."""
+
+    act: str
+    seconds: float
+
+
+class TwoControllers:
+    """The mini cluster that `containers/cluster.sh two` starts."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    def acting(self) -> str:
+        """The host whose slurmctld acts, by Slurm's own record in the shared directory."""
+        place = self.cluster.run("od -An -j8 -N8 -tu1 /var/lib/slurm/slurmctld/heartbeat", node="ctl2").split()[-1]
+        return HOSTS[int(place)]
+
+    def answers(self, host: str) -> bool:
+        """Whether the scheduler on this host plans: it answers without an error."""
+        return self.cluster.try_run("sns status", node=host).returncode == 0
+
+    def said(self, host: str, command: str = "sns status") -> str:
+        """What a command prints on this host, whatever its exit code."""
+        done = self.cluster.try_run(command, node=host)
+        return done.stdout + done.stderr
+
+    def wait_until_planning(self, host: str, timeout_s: float = 120) -> float:
+        """Wait until slurmctld acts on this host and its scheduler plans; return the seconds."""
+        return self.cluster.wait_for(
+            f"{host} plans", lambda: self.acting() == host and self.answers(host), timeout_s, every_s=0.5
+        )
+
+    def kill(self, host: str, *, scheduler: bool = True) -> None:
+        """Kill slurmctld, and the scheduler, at once, as a machine that loses its power."""
+        names = [SLURMCTLD, "[s]ns scheduler"] if scheduler else [SLURMCTLD]
+        self.cluster.run("; ".join(f"pkill -9 -f '{name}'" for name in names) + "; true", node=host)
+
+    def start(self, host: str, *, scheduler: bool = True) -> None:
+        """Start slurmctld and the scheduler where they do not run; slurmctld first."""
+        self.cluster.run(f"pgrep -f '{SLURMCTLD}' > /dev/null || slurmctld", node=host)
+        if scheduler:
+            self.cluster.run("sns-daemon status scheduler > /dev/null || sns-daemon start scheduler", node=host)
+
+    def take_over(self) -> None:
+        """`scontrol takeover`: the backup is to act from now on. scontrol may not wait until it does."""
+        self.cluster.try_run("scontrol takeover", node="ctl2")
+
+    def submit(self, number: int, options: str = SMALL) -> list[int]:
+        """Submit so many small jobs; their numbers."""
+        self.cluster.run(f"mkdir -p {RAN}", "alice")
+        return self.cluster.submit_all([(options, SCRIPT)] * number)
+
+    def began(self) -> dict[int, list[float]]:
+        """The moments at which each job began, as the jobs themselves wrote it."""
+        lines = self.cluster.run(f"cd {RAN} && grep -H . * || true", "alice").split()
+        found: dict[int, list[float]] = {}
+        for name, _, moment in (line.partition(":") for line in lines):
+            found.setdefault(int(name), []).append(float(moment))
+        return found
+
+    def wait_for_all(self, numbers: Collection[int], timeout_s: float = 300) -> None:
+        """Wait until each of these jobs has begun and none of all jobs waits or runs."""
+        wanted = set(numbers)
+
+        def is_over() -> bool:
+            try:
+                return not self.cluster.run("squeue -a -h -o %i").split() and wanted <= self.began().keys()
+            except CommandFailed:  # a takeover is under way
+                return False
+
+        self.cluster.wait_for(f"{len(wanted)} jobs have ended", is_over, timeout_s, every_s=1)
+
+    def placements(self) -> list[tuple[float, str, str]]:
+        """All placements that both schedulers have logged: the second, the host, the job; in order of time."""
+        found = []
+        for host in HOSTS:
+            log = self.cluster.run("cat /var/log/sns/scheduler.log", node=host)
+            for moment, job in _PLACED.findall(log):
+                at = datetime.strptime(moment, "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
+                found.append((at.timestamp(), host, job))
+        return sorted(found)
+
+
+def changes(placements: list[tuple[float, str, str]]) -> int:
+    """How often the host that places changes to the other one, in order of time."""
+    return sum(before[1] != after[1] for before, after in pairwise(placements))
+
+
+def gap(act: str, began: dict[int, list[float]], from_s: float, to_s: float) -> Gap:
+    """The longest time between two beginning jobs of that span, whose ends count as such."""
+    moments = sorted(moment for each in began.values() for moment in each if from_s <= moment <= to_s)
+    return Gap(act, round(max(after - before for before, after in pairwise([from_s, *moments, to_s])), 1))
+
+
+def timed(act: Callable[[], object], clock: Callable[[], float]) -> float:
+    """Do it; the second at which it began."""
+    began_s = clock()
+    act()
+    return began_s
