@@ -8,7 +8,7 @@ from slurm_sns.cli.installations import CONTROLLER, needs
 from slurm_sns.cli.options import DEFAULT_CONFIG, Config
 
 if TYPE_CHECKING:
-    from slurm_sns import config as configuration
+    from slurm_sns.config import configuration
     from slurm_sns.cli.live.process import StopSignal
     from slurm_sns.policies.base import Policy
     from slurm_sns.scheduler.turn import PlannerTurn
