@@ -8,8 +8,8 @@ from slurm_sns.cli.installations import CONTROLLER, needs
 from slurm_sns.cli.options import DEFAULT_CONFIG, Config
 
 if TYPE_CHECKING:
-    from slurm_sns.config import configuration
     from slurm_sns.cli.live.process import StopSignal
+    from slurm_sns.config import configuration
     from slurm_sns.policies.base import Policy
     from slurm_sns.scheduler.turn import PlannerTurn
 
@@ -32,7 +32,7 @@ def scheduler(
     does, nothing is given away at the end, nor by SIGUSR1: the next scheduler goes on with the waiting jobs.
     """
     needs("sns scheduler", CONTROLLER)
-    from slurm_sns.cli.live import parts, process
+    from slurm_sns.cli.live import duties, parts, process
     from slurm_sns.config import configuration
 
     settings = configuration.load(config)
@@ -46,7 +46,7 @@ def scheduler(
     process.require_commands()
     process.start_logging(settings.log_level)
     stop = process.StopSignal()
-    turn = parts.turn(stop)
+    turn = duties.turn(stop)
     if turn is None:
         _plan(settings, policy, stop, cycles)
     else:
@@ -95,7 +95,7 @@ def _plan(
     from contextlib import ExitStack, nullcontext
     from dataclasses import replace
 
-    from slurm_sns.cli.live import parts, process
+    from slurm_sns.cli.live import duties, parts, process
     from slurm_sns.policies.registry import specification
     from slurm_sns.scheduler.answers.requests import Answers
     from slurm_sns.scheduler.answers.view import RecentCycles
@@ -159,13 +159,13 @@ def _plan(
         else:
             is_stopping, hands_over = process.until(stop, lives), stop.hands_over
             if turn is not None:
-                is_stopping, hands_over = parts.with_turn(is_stopping, stop, turn)
+                is_stopping, hands_over = duties.with_turn(is_stopping, stop, turn)
             loop.run(settings.scheduler.interval_s, is_stopping, hands_over)
 
 
 def watchdog(config: Config = DEFAULT_CONFIG) -> None:
     """Give waiting jobs to Slurm whenever the scheduler's heartbeat is stale. Runs as SlurmUser."""
-    from slurm_sns.cli.live import parts, process
+    from slurm_sns.cli.live import duties, process
     from slurm_sns.config import configuration
     from slurm_sns.scheduler.watchdog import Watchdog
     from slurm_sns.slurm.state import JobsAlone
@@ -186,7 +186,7 @@ def watchdog(config: Config = DEFAULT_CONFIG) -> None:
         lives()  # also after each job that is freed: freeing many takes long
         return beat.last()
 
-    is_on_duty, executor = parts.watchdog_duty(settings, stop)
+    is_on_duty, executor = duties.watchdog_duty(settings, stop)
     dog = Watchdog(
         JobsAlone(with_reservations=settings.sharing_rules is not None),
         executor,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slurm_sns import conf_text
 from slurm_sns.cli.live.process import StopSignal, log
 from slurm_sns.config.configuration import Config
 from slurm_sns.config.settings import ReschedulingSection
@@ -32,16 +31,14 @@ from slurm_sns.scheduler.gate.leases import ByLimits, no_estimates
 from slurm_sns.scheduler.learning.learner import Learner
 from slurm_sns.scheduler.learning.values import LearningRules
 from slurm_sns.scheduler.observation import ObservedNode
-from slurm_sns.scheduler.ports import Agents, Executor, Ports
+from slurm_sns.scheduler.ports import Agents, Ports
 from slurm_sns.scheduler.restarts.restarter import Restarter
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.sharing.sharer import Sharer
 from slurm_sns.scheduler.snapshot.spreading import KnownAlternatives, SpreadRules
 from slurm_sns.scheduler.start_estimates.board import EstimateBoard
-from slurm_sns.scheduler.turn import FencedExecutor, PlannerTurn, WatchdogDuty
+from slurm_sns.scheduler.turn import FencedExecutor, PlannerTurn
 from slurm_sns.slurm.accounting import AccountingDatabase
-from slurm_sns.slurm.api import configuration_path
-from slurm_sns.slurm.controllers import controllers
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.mail_program import MailProgram
 from slurm_sns.slurm.state import SlurmState, user_name
@@ -54,15 +51,12 @@ from slurm_sns.store.heartbeat import HeartbeatFile, KillSwitchFile
 from slurm_sns.store.history import StoredHistory
 from slurm_sns.store.learning import StoredEvidence
 from slurm_sns.store.measured_runs import StoredMeasurements
-from slurm_sns.store.planner_lease import PlannerLease
 from slurm_sns.store.profiles import StoredProfiles
 from slurm_sns.wire.grants import token
 
 if TYPE_CHECKING:
     from slurm_sns.scheduler.start_estimates.estimate_thread import EstimateThread
 
-#: A lease is as long as an update may take, and this much longer: a planner that stands still for less keeps it.
-SPARE_LEASE_S = 5.0
 #: An imported profile is in use after this time at the latest.
 PROFILE_SECONDS = 5.0
 
@@ -134,45 +128,6 @@ def status_line(mode: str, trouble: str, view: View | None) -> str:
         return f"{mode}; first cycle"
     doing = "disabled" if view.disabled else f"{len(view.situation.snapshot.waiting)} waiting"
     return f"{mode}; {doing}; cycle {1000 * view.took_s:.0f} ms"
-
-
-def turn(clock: StopSignal) -> PlannerTurn | None:
-    """The turn of this host's scheduler; None on a site with one controller, whose scheduler always plans.
-
-    Raises:
-        BadInput: slurm.conf names several controllers, and this host is none of them.
-    """
-    found = controllers(conf_text.read(configuration_path()))
-    if found is None:
-        return None
-    update_s = found.message_timeout_s
-    lease = PlannerLease(found.state_dir, found.own_host, update_s + SPARE_LEASE_S, clock.steady)
-    return PlannerTurn(found.own_host, found.acting, lease, update_s=update_s, clock=clock, log=log.info)
-
-
-def with_turn(
-    is_stopping: Callable[[], bool], stop: StopSignal, turn: PlannerTurn
-) -> tuple[Callable[[], bool], Callable[[], bool]]:
-    """For the loop of a scheduler with a turn: whether it ends, and whether it leaves the waiting jobs to the next one.
-
-    Only one that is told to stop gives them to Slurm.
-    """
-    return (lambda: is_stopping() or not turn.lasts()), (lambda: stop.hands_over() or not stop.is_set())
-
-
-def watchdog_duty(config: Config, clock: StopSignal) -> tuple[Callable[[], bool], Executor]:
-    """Whether this host's watchdog may free jobs (always on a site with one controller), and what it sends by.
-
-    Raises:
-        BadInput: as `turn`.
-    """
-    found = controllers(conf_text.read(configuration_path()))
-    if found is None:
-        return lambda: True, SlurmExecutor()
-    # A lease that nobody gives up ends within this time, and its next owner then has as long as any scheduler.
-    grace_s = config.scheduler.heartbeat_timeout_s + found.message_timeout_s + SPARE_LEASE_S
-    duty = WatchdogDuty(found.own_host, found.acting, grace_s, clock.steady)
-    return duty, FencedExecutor(SlurmExecutor(), duty.require)
 
 
 def ports(config: Config, clock: StopSignal, lives: Callable[[], None], turn: PlannerTurn | None = None) -> Ports:

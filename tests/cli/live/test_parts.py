@@ -8,7 +8,7 @@ from unittest.mock import create_autospec
 import pytest
 from default_settings import SETTINGS
 
-from slurm_sns.cli.live import parts
+from slurm_sns.cli.live import duties, parts
 from slurm_sns.config import configuration
 from slurm_sns.errors import SnsError
 from slurm_sns.model import Snapshot
@@ -114,7 +114,7 @@ def test_a_scheduler_ends_with_its_turn_and_gives_jobs_to_slurm_only_when_told_t
 ) -> None:
     stop = mocker.Mock(**{"is_set.return_value": told_to_stop, "hands_over.return_value": False})
     turn = mocker.Mock(**{"lasts.return_value": has_turn})
-    is_stopping, is_handed_over = parts.with_turn(stop.is_set, stop, turn)
+    is_stopping, is_handed_over = duties.with_turn(stop.is_set, stop, turn)
     assert (is_stopping(), is_handed_over()) == (ends, hands_over)
 
 
@@ -123,6 +123,6 @@ def test_with_one_controller_there_is_no_lease_and_the_watchdog_is_always_on_dut
 ) -> None:
     monkeypatch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))
     (tmp_path / "slurm.conf").write_text("SlurmctldHost=somewhere\n")
-    assert parts.turn(mocker.Mock()) is None
-    is_on_duty, _ = parts.watchdog_duty(mocker.Mock(), mocker.Mock())
+    assert duties.turn(mocker.Mock()) is None
+    is_on_duty, _ = duties.watchdog_duty(mocker.Mock(), mocker.Mock())
     assert is_on_duty()
