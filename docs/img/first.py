@@ -6,6 +6,7 @@ the scheduler's own code answers. `python docs/img/first.py` writes the picture,
 """
 
 import io
+import json
 import os
 import tempfile
 import time
@@ -20,6 +21,7 @@ from rich.console import Console
 from slurm_sns.cli.live import asking, queue_view, terminal
 from slurm_sns.cli.live.parts import settings as settings_of
 from slurm_sns.config.configuration import Config, load
+from slurm_sns.json_text import encoded
 from slurm_sns.model import Plan, Resources, Snapshot, total
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.scheduler.answers.requests import Answers
@@ -122,7 +124,7 @@ def seen() -> Seen:
         )
         recent.publish(view)
         answers = Answers(recent, NoDecisions(), policy, frozenset({0}), settings=settings, asked=set())
-        return answers.answer({"command": command, **more}, 0)
+        return json.loads(encoded(answers.answer({"command": command, **more}, 0)))
 
     at_once = situation(jobs, NOW_S)
     packed, matched = max_jobs(portfolio=(PACKED,)).plan(at_once.snapshot), policy.plan(at_once.snapshot)
