@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from slurm_sns.scheduler.gate.leases import MOST_PER_S
 from thousand import Thousand, thousand
 
 SAMPLE_S = 5.0
@@ -106,6 +107,15 @@ def wait_until_placed(cluster: Thousand) -> None:
     cluster.wait_for("all are placed that can be", is_over, timeout_s=900)
 
 
+def wait_until_renewed(cluster: Thousand) -> None:
+    """Wait until the first leases of the jobs that came at once are renewed."""
+    cluster.wait_for(
+        "first leases are renewed",
+        lambda: cluster.status()["gates"]["renewed_per_minute"] <= 60 * MOST_PER_S,
+        timeout_s=900,
+    )
+
+
 def beside_users(cluster: Thousand, seconds: float, jobs: int) -> dict[str, Any]:
     """How long users' commands take, and slurmctld's processor time meanwhile: with us, and without us."""
     found: dict[str, Any] = {}
@@ -138,6 +148,7 @@ def measure(cluster: Thousand, minutes: float, most_waiting: int, *, still: bool
             for each in fillers:
                 each.wait()
         wait_until_placed(cluster)
+    wait_until_renewed(cluster)
     before, began_s = statistics(cluster), time.monotonic()
     churn = None if still else cluster.background(f"sns-load churn {60 * minutes} {most_waiting}")
     if away_min:

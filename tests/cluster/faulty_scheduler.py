@@ -6,9 +6,9 @@ in the environment:
 
     SNS_FAULT=METHOD:before|after:NUMBER:WHAT
 
-METHOD is a method of a port, a kind of order of the gate (place, regate, ...), or `command`. The fault happens before
-or after its call NUMBER, counted from the start. WHAT is `kill` (SIGKILL to this process), `freeze` (SIGSTOP to this
-process), or the name of a signal without SIG, which slurmctld gets.
+METHOD is a method of a port, a kind of order of the gate (place, regate, ...), or `clear`, a change that clears fields
+of a job. The fault happens before or after its call NUMBER, counted from the start. WHAT is `kill` (SIGKILL to this
+process), `freeze` (SIGSTOP to this process), or the name of a signal without SIG, which slurmctld gets.
 """
 
 # This must come first, as in `sns`: the imports below import numba, which would otherwise compile everything again.
@@ -82,8 +82,8 @@ def build(*told: Any, real: Callable[..., Any] = parts.ports) -> Any:
 
 if "SNS_FAULT" in os.environ:
     FAULT = Fault(os.environ["SNS_FAULT"])
-    if FAULT.method == "command":  # a single command of Slurm; to take gres and counts back takes two
-        rpc.run = FAULT.around(rpc.run)
+    if FAULT.method == "clear":  # to take gres and counts back takes two
+        rpc._update = FAULT.around(rpc._update)
     elif FAULT.method in list(OrderKind):
         rpc.send = FAULT.around(rpc.send, FAULT.method)
     else:

@@ -74,8 +74,8 @@ def submit_mix(cluster: Cluster, seconds: float | str = 1, times: int = 1) -> li
 
 #: After each effect of a cycle that places.
 EFFECTS = ("observe:after:1", "place:after:1", "place:after:3", "record:after:1", "renew:after:1", "beat:after:1")
-#: A placement with gres is taken back by two commands of Slurm.
-TAKING_BACK = ("command:after:1", "regate:after:1")
+#: A placement with gres is taken back by two changes.
+TAKING_BACK = ("clear:after:1", "regate:after:1")
 PROFILES = "/usr/src/slurm_sns/conf/profiles/spread-n-share.yaml"
 
 
