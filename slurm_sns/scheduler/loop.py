@@ -58,9 +58,9 @@ def _saying_what_explores(plan: Plan, explorations: Explorations) -> Plan:
 LONGEST_RETRY_S = 10.0
 #: The least time between two cycles when a policy asks for an earlier one.
 LEAST_INTERVAL_S = 0.1
-#: From one look to the next it is at least so many times as long as the call that shows the jobs. Slurmctld holds its
-#: locks for about half of such a call: they are held for us for 5 % of the time. With 10,000 jobs it takes 0.05 s.
-LOOKS_APART = 10
+#: Two looks are at least so many times as far apart as the call takes that shows the jobs, during a part of which
+#: slurmctld holds its locks (0.05 s with 10,000 jobs). But a pause is at most this part of heartbeat_timeout_s.
+LOOKS_APART, MOST_OF_TIMEOUT = 10, 0.25
 #: How long before slurmctld's next look at updated jobs a cycle is to end: the next one may take a little longer.
 SPARE_S = 0.1
 
@@ -155,7 +155,7 @@ class Scheduler:
                 retry_s = interval_s
                 # A clock that was stepped back in the meantime must not put us to sleep for longer.
                 took_s = max(0.0, self._ports.clock.now() - started_s)
-                pause_s = until_next_s(view.plan, started_s, took_s, paced_s(interval_s, view.situation.observation))
+                pause_s = until_next_s(view.plan, started_s, took_s, self._paced_s(interval_s, view.situation))
             except SnsError as problem:
                 self._outage.met(str(problem), self._ports.clock.now())
                 pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
@@ -165,6 +165,11 @@ class Scheduler:
             self._ports.clock.sleep(max(0.0, pause_s))
         if not hands_over():
             self.stop()
+
+    def _paced_s(self, interval_s: float, situation: Situation) -> float:
+        """The interval, or a longer one where slurmctld takes long to show its jobs."""
+        most_s = min(LONGEST_RETRY_S, MOST_OF_TIMEOUT * self._settings.heartbeat_timeout_s)
+        return max(interval_s, min(LOOKS_APART * situation.observation.shown_in_s, most_s))
 
     def repeat(self, cycles: int, interval_s: float) -> None:
         """Run this number of cycles, one every interval. Gated jobs stay gated afterwards."""
@@ -341,11 +346,6 @@ class Scheduler:
 
 def _may_be_sent(action: Action, waiting: Collection[int]) -> bool:
     return isinstance(action, Start | Release) and action.job_id in waiting
-
-
-def paced_s(interval_s: float, seen: Observation) -> float:
-    """The interval, or a longer one where slurmctld takes long to show its jobs."""
-    return max(interval_s, min(LOOKS_APART * seen.shown_in_s, LONGEST_RETRY_S))
 
 
 def until_next_s(plan: Plan, began_s: float, took_s: float, interval_s: float) -> float:

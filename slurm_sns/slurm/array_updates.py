@@ -6,7 +6,7 @@ one after the other, and answers for each. Seen with Slurm 26.05:
 - Such an update of all tasks that are left in the array's record splits nothing off: it changes the record as a whole.
   Then one record would be several placements. So where several tasks of an array go together, its last task comes
   after all others, by an RPC of its own: until then the record has at least that task more.
-- slurmctld holds its lock on all jobs during the whole RPC, which is why their number is limited (`MOST_TASKS`).
+- slurmctld holds its lock on all jobs during the whole RPC, which is why their number is limited (`MOST_TOGETHER`).
 """
 
 from collections.abc import Hashable, Iterable
@@ -17,7 +17,7 @@ from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
 from slurm_sns.task_ids import task_of
 
 #: The most tasks in one RPC.
-MOST_TASKS = 64
+MOST_TOGETHER = 64
 
 #: What one RPC changes in all tasks alike.
 _changes = attrgetter(*(field.name for field in fields(GateOrder) if field.name not in ("job_id", "address")))
@@ -46,7 +46,7 @@ def together(orders: Iterable[GateOrder]) -> Updates:
     for order in orders:
         key = _key(order)
         update = open_updates.get(key) if key is not None else None
-        if update is None or len(update) == MOST_TASKS:
+        if update is None or len(update) == MOST_TOGETHER:
             update = []
             updates.append(update)
             if key is not None:

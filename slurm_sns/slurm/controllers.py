@@ -64,6 +64,10 @@ def hosts(lines: Iterable[Line]) -> tuple[str, ...]:
     return tuple(found[1] for name in named if (found := _HOST.match(name)))
 
 
+def _without_domain(name: str) -> str:
+    return name.partition(".")[0]
+
+
 def controllers(lines: Iterable[Line], host_name: Callable[[], str] = socket.gethostname) -> Controllers | None:
     """What slurm.conf says of several controllers; None where it names one only.
 
@@ -75,7 +79,9 @@ def controllers(lines: Iterable[Line], host_name: Callable[[], str] = socket.get
     if len(names) < 2:
         return None
     own = host_name()
-    places = [place for place, name in enumerate(names) if name in (own, own.partition(".")[0])]
+    places = [place for place, name in enumerate(names) if name == own]
+    # slurm.conf may have a domain where the host's own name has none, or the other way round.
+    places += [place for place, name in enumerate(names) if _without_domain(name) == _without_domain(own)]
     if not places:
         raise BadInput(f"this host is called {own}; valid: a SlurmctldHost of slurm.conf: {', '.join(names)}")
     options = dict(line.option for line in lines if line.option)

@@ -494,8 +494,12 @@ def test_cycles_end_just_before_slurmctld_looks_for_updated_jobs(site: Site, int
     assert [late - early for early, late in pairwise(ends_s)] == [pytest.approx(ceil(interval_s), abs=0.5)] * 3
 
 
-@pytest.mark.parametrize(("shown_in_s", "apart_s"), [(0.05, 1), (0.5, 5), (60.0, 10)])
-def test_a_slurmctld_that_takes_long_to_show_its_jobs_is_asked_less_often(site: Site, shown_in_s, apart_s) -> None:
+@pytest.mark.parametrize(
+    ("shown_in_s", "timeout_s", "apart_s"), [(0.05, 60, 1), (0.5, 60, 5), (60.0, 60, 10), (60.0, 12, 3), (60.0, 2, 1)]
+)
+def test_a_slurmctld_that_takes_long_to_show_its_jobs_is_asked_less_often_and_the_heartbeat_goes_on(
+    site: Site, shown_in_s: float, timeout_s: int, apart_s: float
+) -> None:
     observe, looks_s = site.slurm.observe, []
 
     def slow():
@@ -503,7 +507,7 @@ def test_a_slurmctld_that_takes_long_to_show_its_jobs_is_asked_less_often(site: 
         return replace(observe(), shown_in_s=shown_in_s)
 
     site.slurm.observe = slow
-    site.scheduler(ENFORCE).run(1.0, until(4))
+    site.scheduler(replace(ENFORCE, heartbeat_timeout_s=timeout_s)).run(1.0, until(4))
     assert [late - early for early, late in pairwise(looks_s[1:4])] == [pytest.approx(apart_s)] * 2
 
 

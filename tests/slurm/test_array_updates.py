@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import BOOST, OPEN, GateOrder, OrderKind, RequeueOrder
 from slurm_sns.slurm import libslurm
-from slurm_sns.slurm.array_updates import MOST_TASKS, Updates, each_alone, together
+from slurm_sns.slurm.array_updates import MOST_TOGETHER, Updates, each_alone, together
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.task_ids import task_id, task_of
 
@@ -71,8 +71,8 @@ def test_only_placements_of_tasks_of_a_record_go_together() -> None:
 
 
 def test_one_rpc_has_a_limited_number_of_tasks() -> None:
-    first, last = numbers(together([placement(41, task) for task in range(2 * MOST_TASKS + 2)]))
-    assert (list(map(len, first)), last) == ([MOST_TASKS, MOST_TASKS, 1], [[2 * MOST_TASKS + 1]])
+    first, last = numbers(together([placement(41, task) for task in range(2 * MOST_TOGETHER + 2)]))
+    assert (list(map(len, first)), last) == ([MOST_TOGETHER, MOST_TOGETHER, 1], [[2 * MOST_TOGETHER + 1]])
 
 
 ORDERS = some.lists(
@@ -97,7 +97,7 @@ def test_each_order_stands_in_one_rpc_and_the_queues_sequence_is_kept(orders: li
         assert update
         assert [place[order.job_id] for order in update] == sorted(place[order.job_id] for order in update)
         assert len({replace(order, job_id=0, address="") for order in update}) == 1
-        assert len(update) <= MOST_TASKS
+        assert len(update) <= MOST_TOGETHER
     # While several tasks are placed by one RPC, the array's record has one more at least.
     later = {(task_of(order.job_id) or (0,))[0] for (order,) in updates.last}
     assert {(task_of(update[0].job_id) or (0,))[0] for update in updates.first if len(update) > 1} <= later

@@ -29,6 +29,18 @@ def test_several_are_named_in_order_and_this_host_is_one_of_them(tmp_path: Path,
     assert found.own_host == "ctl2"
 
 
+@pytest.mark.parametrize(("own", "place"), [("b", 1), ("a.one", 0), ("a.two", 2), ("c", None)])
+def test_a_domain_may_stand_on_one_side_alone_and_the_whole_name_goes_first(
+    tmp_path: Path, own: str, place: int | None
+) -> None:
+    named = lines(tmp_path, "SlurmctldHost=a.one\nSlurmctldHost=b.one\nSlurmctldHost=a.two\n")
+    if place is None:
+        with pytest.raises(BadInput, match="this host is called c"):
+            controllers(named, lambda: own)
+    else:
+        assert controllers(named, lambda: own).own == place
+
+
 def test_slurms_own_values_hold_where_slurm_conf_says_nothing(tmp_path: Path) -> None:
     found = controllers(lines(tmp_path, "SlurmctldHost=a\nSlurmctldHost=b\n"), lambda: "a")
     assert found == Controllers(("a", "b"), 0, Path("/var/spool"), 10.0)

@@ -15,7 +15,7 @@ from slurm_sns.metric_table import Samples
 from slurm_sns.model import Job, Node, Reason, Resources, WaitKind, total
 from slurm_sns.policies.placement.reasons import RESOURCES as PLANNED
 from slurm_sns.policies.placement.reasons import idle_withheld_cores
-from slurm_sns.scheduler.answers.requests import status
+from slurm_sns.scheduler.answers.status_answer import status
 from slurm_sns.scheduler.answers.stranded import Needs, left_free, stranded, waiting_needs
 from slurm_sns.scheduler.answers.view import RecentCycles, View
 from slurm_sns.scheduler.counters import Counters, Histogram

@@ -16,8 +16,9 @@ from slurm_sns.model import NOTHING, Node, Resources
 from slurm_sns.policies.placement.reasons import kept_nodes
 from slurm_sns.scheduler.answers.answer_types import amounts
 from slurm_sns.scheduler.answers.overview_types import DayPoint, NodeView, OverviewAnswer
+from slurm_sns.scheduler.answers.queue_rows import queue
 from slurm_sns.scheduler.answers.redaction import UNAVAILABLE, for_user
-from slurm_sns.scheduler.answers.requests import job_counts, queue
+from slurm_sns.scheduler.answers.status_answer import job_counts
 from slurm_sns.scheduler.answers.stranded import left_free, stranded, waiting_needs
 from slurm_sns.scheduler.answers.view import View
 from slurm_sns.scheduler.observation import ObservedNode

@@ -8,61 +8,55 @@ another user's job gets the same answer as one about a job that does not exist, 
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal, cast
 
 from slurm_sns.errors import BadInput, SnsError
 from slurm_sns.json_text import JsonText
 from slurm_sns.metric_table import Samples
-from slurm_sns.model import Job, Node, Plan, Reason, Resources, Snapshot, Start, WaitKind, total
+from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.base import Policy
 from slurm_sns.scheduler.answers import pass_through
 from slurm_sns.scheduler.answers.answer_types import (
-    AgentsAndLearning,
-    AlikeNodes,
     DecisionLine,
     ExplainAnswer,
     ExplanationValues,
-    GateCounts,
     JobAnswer,
-    JobCounts,
     MeasuredAnswer,
-    QueuedJobBase,
     QueueRow,
     SmallerRequestAnswer,
     StartingChange,
-    StatusAnswer,
     TryAnswer,
-    WaitCause,
-    amounts,
 )
 from slurm_sns.scheduler.answers.measured import last_runs
 from slurm_sns.scheduler.answers.profiles import KnownPrograms, Summaries, profile
-from slurm_sns.scheduler.answers.redaction import Redaction
-from slurm_sns.scheduler.answers.restart_answers import restarts_by_user
-from slurm_sns.scheduler.answers.sharing_answers import sharing_status
+from slurm_sns.scheduler.answers.queue_rows import (
+    is_ours,
+    queue,
+    queue_places,
+    reason_of,
+    redaction_of,
+    rows,
+    state_of,
+)
 from slurm_sns.scheduler.answers.smaller_request import evenly, first_start
-from slurm_sns.scheduler.answers.start_answers import start_answer, start_of
+from slurm_sns.scheduler.answers.start_answers import start_answer
 from slurm_sns.scheduler.answers.start_now import starting_changes
+from slurm_sns.scheduler.answers.status_answer import status
 from slurm_sns.scheduler.answers.trying import SubmissionRules, options_in, try_job
 from slurm_sns.scheduler.answers.view import (
     RecentCycles,
     View,
-    agents_data,
-    whys_unpartitioned,
 )
 from slurm_sns.scheduler.gate.arrays import listed
-from slurm_sns.scheduler.gate.job_status import Status, is_held
-from slurm_sns.scheduler.observation import JobState, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.ports import Decision, Decisions, Measurements
 from slurm_sns.scheduler.settings import BY_SLURM, FAIR_NOW, Settings
-from slurm_sns.scheduler.snapshot.free_nodes import completing_jobs
 from slurm_sns.scheduler.snapshot.situation import explores
-from slurm_sns.scheduler.start_estimates.board import NO_ESTIMATES, EstimateBoard, Estimates
+from slurm_sns.scheduler.start_estimates.board import EstimateBoard
 from slurm_sns.task_ids import task_id
 from slurm_sns.wire.values import RunId
 
@@ -72,28 +66,13 @@ EXPLAIN_WAIT_S = 10.0
 #: So many jobs fit into a request of 4 KiB.
 MOST_MEASURED = 300
 
-#: A waiting job's reason names at most so many completing jobs.
-MOST_COMPLETING = 3
 
 #: Slurm's job ids and task numbers have 32 bits.
 LARGEST_NUMBER = 2**32
 
-#: The names of a pass-through job's states.
-_PASS_THROUGH_STATES = {
-    JobState.PENDING: "waiting",
-    JobState.RUNNING: "running",
-    JobState.SUSPENDED: "suspended",
-    JobState.ENDED: "ended",
-}
-
-#: The state of a job that has ended but not left all its nodes yet, and of a gated job that somebody holds.
-COMPLETING, HELD = "completing", "held"
 
 #: The commands beside those that are about jobs or programs (`Answers`).
 COMMANDS = ("status", "queue", "overview", "try", "metrics")
-
-#: What is waited for there is on nodes: it depends on the features that these must have.
-_ON_NODES = (WaitKind.RESOURCES, WaitKind.NODES, WaitKind.TOO_LARGE)
 
 
 class Answers:
@@ -192,21 +171,21 @@ class Answers:
     def _explain(self, view: View, request: Mapping[str, Any], only_user: int | None) -> ExplainAnswer:
         job_id, label, job, decided = self._known(view, request, only_user)
         last_start = next((each for each in reversed(decided) if each.action == "start"), None)
-        waits = job is not None and job_id in view.once(_places)
+        waits = job is not None and job_id in view.once(queue_places)
         snapshot, plan = None, Plan()
         planned_id = job_id  # a task had another id when it was placed
         if waits:
             snapshot, plan = view.situation.snapshot, view.plan
         elif last_start is not None:
             snapshot, planned_id = self._decisions.snapshot_of(last_start.cycle_id), last_start.job_id
-        redaction = _redaction(view, only_user)
+        redaction = redaction_of(view, only_user)
         cycle = None if snapshot is None else self._cycle(snapshot, plan, planned_id)
         answer: ExplainAnswer = {
             "job_id": job_id,
             "label": label,
-            "pass_through": None if job is None or _is_ours(view, job) else pass_through.reason(job, self._settings),
+            "pass_through": None if job is None or is_ours(view, job) else pass_through.reason(job, self._settings),
             "array": "" if job is None or job.array_id is None else _array(view, job),
-            "job": None if job is None else next(_rows(view, [job], redaction, self._board.now)),
+            "job": None if job is None else next(rows(view, [job], redaction, self._board.now)),
             "decisions": [
                 cast(DecisionLine, asdict(each) | {"reason": redaction.text(each.reason)}) for each in decided
             ],
@@ -243,7 +222,7 @@ class Answers:
             tried, waits = try_job(view, self._rules, request, user_id, cycle)
             estimate = self._board.of_tried
             start = None if waits is None or estimate is None else estimate(view.situation, *waits)
-        redaction = _redaction(view, None if user_id in self._admins else user_id)
+        redaction = redaction_of(view, None if user_id in self._admins else user_id)
         starts = None if start is None else start_answer(start, redaction)
         return {**tried, "reason": redaction.text(tried["reason"]), "starts": starts}
 
@@ -320,7 +299,7 @@ class Answers:
         if begun is not None:
             return {"label": begun.label, "state": "started", "nodes": list(begun.allocated), "reason": ""}
         state: Literal["waiting", "ended"] = "ended" if job.state is JobState.ENDED else "waiting"
-        reason = _redaction(view, only_user).text(_reason(view, job))
+        reason = redaction_of(view, only_user).text(reason_of(view, job))
         return {"label": label, "state": state, "nodes": [], "reason": reason}
 
     def _release(self, view: View, request: Mapping[str, Any], only_user: int | None) -> dict[str, Any]:
@@ -415,12 +394,6 @@ def _has_started(job: ObservedJob) -> bool:
     return job.state.occupies_nodes or (job.state is JobState.ENDED and bool(job.allocated))
 
 
-def _is_ours(view: View, job: ObservedJob) -> bool:
-    """Whether we gate, plan or have placed the job; also true of an ended job that we placed: its record stays."""
-    has_ended_here = job.state is JobState.ENDED and job.record is not None and job.record.is_placed
-    return view.situation.job(job.id) is not None or has_ended_here
-
-
 def _order(view: View, settings: Settings) -> str:
     """By what the queue is ordered."""
     is_by_priority = settings.is_by_priority(has_priorities=view.situation.observation.has_priorities)
@@ -429,10 +402,9 @@ def _order(view: View, settings: Settings) -> str:
 
 def _array(view: View, of: ObservedJob) -> str:
     """How many tasks of the job's array are in which state, as one sentence."""
-    is_ours = _is_ours(view, of)
-    known = view.situation.jobs.values() if is_ours else view.situation.observed
+    known = view.situation.jobs.values() if is_ours(view, of) else view.situation.observed
     jobs = [job for job in known if job.array_id == of.array_id]
-    states = Counter(_state(view, job) for job in jobs if not job.is_array_record)
+    states = Counter(state_of(view, job) for job in jobs if not job.is_array_record)
     parts = [f"{job.array_tasks} waiting" for job in jobs if job.is_array_record]
     parts += [f"{number} {state}" for state, number in states.items()]
     limits = {job.array_limit for job in jobs if job.array_limit}
@@ -461,189 +433,6 @@ def _learning(view: View, job: ObservedJob) -> str:
     return f"does not explore its program now: {why}" if why else ""
 
 
-def _redaction(view: View, only_user: int | None) -> Redaction:
-    if only_user is None:
-        return Redaction(None)
-    return Redaction(view.once(_ids_by_user).get(only_user, frozenset()))
-
-
-def _ids_by_user(view: View) -> dict[int, set[int]]:
-    """The ids of our jobs and of the planned tasks, by owner."""
-    found: dict[int, set[int]] = {}
-    for job in chain(view.situation.jobs.values(), view.situation.tasks.values()):
-        found.setdefault(job.user_id, set()).add(job.id)
-    return found
-
-
-def _places(view: View) -> dict[int, int]:
-    """The places of the planned jobs in the queue, from 1, by job id."""
-    return {job.id: place for place, job in enumerate(view.situation.snapshot.waiting, 1)}
-
-
-def _starts(view: View) -> dict[int, Start]:
-    return {start.job_id: start for start in view.plan.starts}
-
-
-def _completing(view: View) -> list[tuple[Node, int]]:
-    """The nodes of the snapshot on which a job is completing, each with that job's id."""
-    completing = completing_jobs(view.situation.observed)
-    return [(node, completing[node.name]) for node in view.situation.snapshot.nodes if node.name in completing]
-
-
-def _accounts_by_user(view: View) -> dict[int, set[str]]:
-    """The accounts that each user's jobs run under."""
-    found: dict[int, set[str]] = {}
-    for job in view.situation.jobs.values():
-        found.setdefault(job.user_id, set()).add(job.account)
-    return found
-
-
-def _differences(view: View) -> dict[str, str]:
-    return {f"job {number}": how for number, how in view.situation.differences.items()}
-
-
-def _node_groups(view: View) -> list[AlikeNodes]:
-    """The usable nodes, those that have the same and are equally full together."""
-    found: dict[tuple[Resources, Resources], list[str]] = {}
-    for node in view.situation.snapshot.nodes:
-        found.setdefault((node.capacity, node.free), []).append(node.name)
-    return [
-        {"names": names, "capacity": amounts(capacity), "free": amounts(free)}
-        for (capacity, free), names in found.items()
-    ]
-
-
-def _totals(view: View) -> tuple[Resources, Resources]:
-    """What the usable nodes have together, and what is free on them."""
-    nodes = view.situation.snapshot.nodes
-    return total(node.capacity for node in nodes), total(node.free for node in nodes)
-
-
-def _gates(view: View) -> GateCounts:
-    situation = view.situation
-    gated = [
-        job.begin_s
-        for job in situation.jobs.values()
-        if job.state is JobState.PENDING and situation.statuses[job.id] is Status.GATED
-    ]
-    return {
-        "gated": len(gated),
-        "renewed_per_minute": view.renewed_per_minute,
-        "nearest_s": min(gated, default=None),
-        "lease_s": situation.surveyed.lease.length_s,
-    }
-
-
-def status(
-    view: View,
-    recent: RecentCycles,
-    trouble: str,
-    only_user: int | None,
-    settings: Settings,
-    *,
-    estimates: Estimates = NO_ESTIMATES,
-) -> StatusAnswer:
-    """The scheduler's state in numbers.
-
-    With `only_user`, projects, differences and unreadable records are shown only as far as they are those of the
-    user's jobs; None shows all.
-    """
-    situation, plan = view.situation, view.plan
-    redaction = _redaction(view, only_user)
-    capacity, free = view.once(_totals)
-    accounts = set() if only_user is None else view.once(_accounts_by_user).get(only_user, set())
-    return {
-        "mode": view.mode,
-        "disabled": view.disabled,
-        "at_s": view.at_s,
-        "cycle_s": view.took_s,
-        "cycle_p50_s": recent.took_s(0.5),
-        "cycle_p99_s": recent.took_s(0.99),
-        "began_s": recent.began_s,
-        "trouble": trouble,
-        "cycles": view.cycles,
-        "placed": view.placed,
-        **view.once(job_counts),
-        "gates": view.once(_gates),
-        "nodes": len(situation.snapshot.nodes),
-        "nodes_unavailable": redaction.texts(situation.snapshot.unavailable),
-        "unreadable": _visible(view, situation.observation.unreadable, only_user),
-        "differences": _visible(view, view.once(_differences), only_user),
-        "node_groups": view.once(_node_groups),
-        "capacity": amounts(capacity),
-        "free": amounts(free),
-        "chosen": plan.report.chosen,
-        "matched": dict(plan.report.matched),
-        "projects": {
-            name: {"share": project.share, "used": amounts(project.used)}
-            for name, project in situation.snapshot.projects.items()
-            if only_user is None or name in accounts
-        },
-        "restarts": restarts_by_user(view, only_user),
-        "estimates": {"starts": estimates.starts, "inside": estimates.inside} if estimates.starts else None,
-        "sharing": sharing_status(view.sharing),
-        **_agents(view, settings, redaction),
-    }
-
-
-def job_counts(view: View) -> JobCounts:
-    """Our jobs by state, as they are after the cycle."""
-    situation = view.situation
-    counts = {each.name.lower(): 0 for each in Status}
-    for job_id in situation.jobs:
-        counts[situation.statuses[job_id].name.lower()] += 1
-    completing = sum(
-        job.is_completing and situation.statuses[job_id] is Status.RUNNING for job_id, job in situation.jobs.items()
-    )
-    placing = sum(start.job_id in situation.jobs for start in view.plan.starts) if view.mode == "enforce" else 0
-    suspended = sum(job.state is JobState.SUSPENDED for job in situation.jobs.values())
-    waiting = [job for job in situation.jobs.values() if job.state is JobState.PENDING]
-    return {
-        "waiting": len(waiting) - counts["placed"] - counts["overdue"] - placing,
-        "placing": counts["placed"] + counts["overdue"] + placing,
-        "running": counts["running"] - completing - suspended,
-        "completing": completing,
-        "suspended": suspended,
-        "held": sum(is_held(job) for job in waiting),
-    }
-
-
-def _agents(view: View, settings: Settings, redaction: Redaction) -> AgentsAndLearning:
-    """What status says of agents and of learning; nothing where there are no agents."""
-    if view.agents is None:
-        return {}
-    # The nodes of which the scheduler gives away what only an agent can enforce.
-    nodes = [each for each in view.situation.nodes.values() if not settings.partitions.isdisjoint(each.partitions)]
-    needed = {each.name for each in nodes if each.capacity.ways or each.capacity.bandwidth_gbps}
-    told = agents_data(view.agents, needed, _sharing(nodes, settings))
-    exploring = [run for run in view.learning.runs.values() if run.explores_now]
-    return {
-        "agents": {
-            **told,
-            "troubles": redaction.texts(told["troubles"]),
-            "unpartitioned": redaction.texts(told["unpartitioned"]),
-        },
-        "learning": {
-            "programs": len(view.learning.learnt),
-            "exploring_runs": len(exploring),
-            "exploring_nodes": sum(len(run.nodes) for run in exploring),
-        },
-    }
-
-
-def _sharing(nodes: Iterable[ObservedNode], settings: Settings) -> frozenset[str]:
-    """Those of the nodes whose cores jobs share."""
-    return frozenset(each.name for each in nodes if not settings.sharing_partitions.isdisjoint(each.partitions))
-
-
-def _visible(view: View, told: Mapping[str, str], only_user: int | None) -> dict[str, str]:
-    """The texts about `job 7`, `node c1` and the like; an ordinary user gets only those about their own jobs."""
-    if only_user is None or not told:
-        return dict(told)
-    own = {f"job {job.id}" for job in view.situation.observed if job.user_id == only_user}
-    return {name: text for name, text in told.items() if name in own}
-
-
 def _users(request: Mapping[str, Any]) -> frozenset[str] | None:
     """The users whose jobs a request is about; None for all.
 
@@ -665,131 +454,3 @@ def _as_text(rows: Iterable[QueueRow]) -> JsonText:
     several times while they are made, in which no cycle goes on.
     """
     return JsonText(f"[{', '.join(map(json.dumps, rows))}]")
-
-
-def queue(
-    view: View, only_user: int | None, estimates: Estimates = NO_ESTIMATES, *, users: Collection[str] | None = None
-) -> Iterator[QueueRow]:
-    """Our jobs, waiting ones first, in the order in which a cycle plans them: of all users, or of those that are given.
-
-    `only_user` is the user who asks; None is an admin, who may see all jobs.
-    """
-    jobs = (
-        job
-        for user_id, own in view.once(_queued_by_user).items()
-        if only_user in (None, user_id)
-        for job in own
-        if users is None or job.user in users
-    )
-    return _rows(view, _in_queue_order(view, jobs), _redaction(view, only_user), estimates)
-
-
-def _queued_by_user(view: View) -> dict[int, list[ObservedJob]]:
-    """Our jobs, and the tasks of an array's record that were placed, by owner."""
-    started, found = view.once(_starts), dict[int, list[ObservedJob]]()
-    for job in chain(view.situation.jobs.values(), (job for job in view.situation.tasks.values() if job.id in started)):
-        found.setdefault(job.user_id, []).append(job)
-    return found
-
-
-def _in_queue_order(view: View, jobs: Iterable[ObservedJob]) -> list[ObservedJob]:
-    places = view.once(_places)
-    last = len(places) + 1
-    return sorted(jobs, key=lambda job: (job.state is not JobState.PENDING, places.get(job.id, last), job.id))
-
-
-def _rows(
-    view: View, jobs: Iterable[ObservedJob], redaction: Redaction, estimates: Estimates = NO_ESTIMATES
-) -> Iterator[QueueRow]:
-    """One row for each job, as it is after the cycle: the observation does not show yet what the cycle placed."""
-    starts, places, ending_on = view.once(_starts), view.once(_places), view.once(_completing)
-    jobs, waiting = list(jobs), view.situation.snapshot.waiting
-    shared = {} if view.agents is None else whys_unpartitioned(view.agents, jobs)
-    told = lru_cache(None)(amounts)  # many jobs ask for the same
-    for job in jobs:
-        started = starts.get(job.id)
-        place = places.get(job.id)
-        planned = None if place is None else waiting[place - 1]
-        alternative = started.alternative if started else planned.alternatives[0] if planned else None
-        row = _row(view, job, started)
-        ending = "" if started or planned is None else _waits_for(planned, ending_on)
-        reason = redaction.text("; ".join(filter(None, (row["reason"], ending, shared.get(job.id)))))
-        yield {
-            **row,
-            "reason": reason,
-            "waits": None if started else _wait_cause(view, job, Reason.of(row["reason"]), redaction),
-            "position": None if started else place,
-            "over_aged": planned is not None and planned.over_aged,
-            "demand": None if alternative is None else {"nodes": alternative.nodes, **told(alternative.demand)},
-            "starts": None if started else start_of(view, job, redaction, estimates.of.get(job.id)),
-        }
-
-
-def _wait_cause(view: View, job: ObservedJob, reason: Reason, redaction: Redaction) -> WaitCause | None:
-    """What a waiting job of ours waits for, by its reason; None for any other job."""
-    is_placed = view.situation.statuses.get(job.id, Status.GATED).has_placement  # a planned task has no status
-    if job.state is not JobState.PENDING or is_placed or not _is_ours(view, job):
-        return None
-    features = job.constraint if reason.kind in _ON_NODES else ""
-    return {"kind": reason.kind.value, "about": redaction.text(reason.about), "features": features}
-
-
-def _waits_for(waiting: Job, ending_on: Sequence[tuple[Node, int]]) -> str:
-    """The completing jobs whose nodes could hold the waiting job, as one sentence; empty where there are none."""
-    told = [
-        f"job {completing} is still completing on {node.name}"
-        for node, completing in ending_on
-        if (waiting.allowed is None or node.name in waiting.allowed)
-        and any(each.demand.within(node.capacity) for each in waiting.alternatives)
-    ]
-    more = len(told) - MOST_COMPLETING
-    return ", ".join(told[:MOST_COMPLETING]) + (f" and {more} more" if more > 0 else "")
-
-
-def _row(view: View, job: ObservedJob, started: Start | None) -> QueuedJobBase:
-    nodes = started.nodes if started else (job.allocated or job.pinned_to)
-    if view.mode == "enforce" or not _is_ours(view, job):
-        state = Status.PLACED.value if started else _state(view, job)
-    else:
-        state = "would be placed" if started else "would wait"
-    return {
-        "job_id": job.id,
-        "label": job.label,
-        "user": job.user,
-        "account": job.account,
-        "name": job.name,
-        "partition": ",".join(job.partitions),
-        "tasks": job.tasks,
-        "cpus": job.cpus,
-        "state": state,
-        "submit_s": job.submit_s,
-        "start_s": job.start_s,
-        "nodes": list(nodes),
-        "reason": started.reason if started else _reason(view, job),
-    }
-
-
-def _state(view: View, job: ObservedJob) -> str:
-    """The job's status, `held` if somebody holds it; for any other job, whether it waits, runs, or has ended.
-
-    A completing job has ended for its owner, whatever we count it as.
-    """
-    if job.is_completing:
-        return COMPLETING
-    status = view.situation.statuses.get(job.id, Status.GATED)  # a task of a gated array's record
-    if job.state is JobState.SUSPENDED or not _is_ours(view, job) or view.mode != "enforce":
-        return _PASS_THROUGH_STATES[job.state]
-    return HELD if status is Status.GATED and is_held(job) else status.value
-
-
-def _reason(view: View, job: ObservedJob) -> Reason:
-    """Why the job waits: our reason, or Slurm's where we have none (a placed job)."""
-    text = view.restarts.decided.get(job.id) or view.sharing.jobs.get(job.id) or _own_reason(view, job.id)
-    if job.is_array_record and text is None:
-        first = next((task for task in view.situation.tasks.values() if task.array_id == job.id), None)
-        return Reason.of(job.reason if first is None else _own_reason(view, first.id) or "")
-    return Reason.of(text or job.reason)
-
-
-def _own_reason(view: View, job_id: int) -> str | None:
-    return view.situation.blocked.get(job_id, view.plan.waiting.get(job_id))
