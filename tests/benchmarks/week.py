@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -72,7 +73,7 @@ from slurm_sns.submit.judge import Refuse, judge
 
 MIB = 1 << 20
 JOBS_OF_A_NODE = 5
-LOAD = 0.75
+LOAD = 0.8
 MEMORY_PER_CPU_MB, MIN_JOB_AGE_S, BF_INTERVAL_S = 2000, 300.0, 60.0
 LIVE_H = 15
 SAMPLE_S, MINUTE_S = 1800.0, 60.0
@@ -455,6 +456,7 @@ def _config(given: argparse.Namespace, folder: Path) -> configuration.Config:
         ],
         "slurm": {"memory_per_cpu_mb": MEMORY_PER_CPU_MB},
         "paths": {f"{name}_dir": str(folder / name) for name in ("state", "run", "slurm")},
+        "scheduler": {"heartbeat_timeout_s": max(30, ceil(2 * given.interval))},
         "store": {"keep_days": given.keep_days},
     }
     path = folder / "sns.yaml"

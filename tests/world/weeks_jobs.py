@@ -31,7 +31,7 @@ SMALL_CORES, WHOLE_NODES, MOST_OF_NODES = (1, 1, 1, 2, 4, 8), (1, 1, 2, 2, 4, 4,
 #: Bursts a day, their submissions, and within how many seconds they come.
 BURSTS, BURST_JOBS, BURST_S = 2, (300, 1500), 180
 LIMITS_S = np.array((300, 900, 1800, *(HOUR_S * hours for hours in (1, 2, 4, 8, 12, 24, 48))))
-LEAST_RUN_S, MOST_RUN_S = 5.0, 24.0 * HOUR_S
+LEAST_RUN_S, MOST_RUN_S = 5.0, 12.0 * HOUR_S
 #: Of all submissions: those that reach their time limit, that are left to Slurm, that their owners cancel.
 REACH_LIMIT, TO_SLURM, CANCELLED = 0.02, 0.005, 0.01
 
