@@ -1,12 +1,14 @@
 """A week of a large site in the simulator: memory, the store, renewals and cycles, and whether each job has one end.
 
-    python tests/benchmarks/week.py [--days 7] [--nodes 10000] [--jobs N] [--interval 20] [--live-minutes 5] [--seed 1]
+    python tests/benchmarks/week.py [--days 7] [--nodes 10000] [--jobs N] [--interval 300] [--live-minutes 1] [--seed 1]
     python tests/benchmarks/week.py --days 1 --nodes 1000
+    python tests/benchmarks/week.py --days 2 --nodes 1000 --jobs 40000 --mix arrays --interval 25
 
 The scheduler is the live one, as `sns scheduler` puts it together from sns.yaml: gates and their leases, placements,
 renewals, estimates, counters, the store in SQLite on disk. The simulated slurmctld (tests/world/slurm_large.py) starts,
 ends and forgets jobs, and opens the gates that nobody renews. The jobs are those of tests/world/weeks_jobs.py: five a
-day for each node unless --jobs says how many in all.
+day for each node unless --jobs says how many in all. In the mix `large`, jobs on whole nodes need most core-hours, and
+hundreds wait; in `arrays` thousands do.
 
 Simplified: the scheduler sleeps for `--interval` seconds after each cycle, except in the `--live-minutes` after three
 in the afternoon of each day, when it sleeps as long as it chooses itself. A round of estimates is made in the same
@@ -47,11 +49,10 @@ from world.slurm import SlurmSite
 from world.slurm_jobs import ENDED, USER_IDS, WAITING, Now
 from world.slurm_large import LargeSlurm
 from world.timed import TimedCalls, TimedScheduler
-from world.weeks_jobs import DAY_S, HOUR_S, MOST_TASKS, USERS, asked_of, submissions, user_name
+from world.weeks_jobs import DAY_S, HOUR_S, MIXES, USERS, asked_of, submissions, user_name
 
 from slurm_sns.cli.live import parts
 from slurm_sns.config import configuration
-from slurm_sns.errors import Refused
 from slurm_sns.log import Outage
 from slurm_sns.policies.registry import specification
 from slurm_sns.scheduler.answers.view import RecentCycles, View
@@ -73,7 +74,7 @@ from slurm_sns.submit.judge import Refuse, judge
 
 MIB = 1 << 20
 JOBS_OF_A_NODE = 5
-LOAD = 0.8
+LOAD = 0.9
 MEMORY_PER_CPU_MB, MIN_JOB_AGE_S, BF_INTERVAL_S = 2000, 300.0, 60.0
 LIVE_H = 15
 SAMPLE_S, MINUTE_S = 1800.0, 60.0
@@ -100,7 +101,7 @@ class WeekTally(History):
         #: The number of the first task, and how many have not ended, by array id or job id.
         self._numbers: dict[int, list[int]] = {}
 
-    def add(self, kind: str, job: int = 0, by: str = "world", **data: Any) -> None:  # noqa: ARG002 - as in History
+    def add(self, kind: str, job: int = 0, by: str = "world", **data: Any) -> None:
         match kind:
             case "submit":
                 tasks = len(data["asked"].get("array") or (0,))
@@ -135,7 +136,7 @@ class WeekTally(History):
         self.lapsed_renewals += left_s <= 0
 
 
-def _by_whom(now: Now, pinned: bool) -> str:  # noqa: FBT001 - the event's own value
+def _by_whom(now: Now, pinned: bool) -> str:
     """Why a job could start: we placed it, it was never ours or was given to Slurm, or its gate has lapsed."""
     record = records.read(now.admin_comment)
     if record is None:
@@ -246,7 +247,7 @@ class Week:
         self.days, self.nodes = given.days, given.nodes
         self.jobs = given.jobs or JOBS_OF_A_NODE * given.nodes * given.days
         self._given = given
-        self._rows = submissions(self.jobs, self.days, self.nodes, LOAD, given.seed)
+        self._rows = submissions(self.jobs, self.days, self.nodes, LOAD, mix=given.mix, seed=given.seed)
         self._at = 0
         self.config = _config(given, folder)
         self._store = Path(folder) / "state"
@@ -266,7 +267,12 @@ class Week:
         )
         self.slurm = self.world.slurm = LargeSlurm(site, self.world)
         self.controller = Controller(
-            self.world, self.slurm, site, Random(f"latency {given.seed}"), has_library=True, quiet_interval_s=self._quiet_s
+            self.world,
+            self.slurm,
+            site,
+            Random(f"latency {given.seed}"),
+            has_library=True,
+            quiet_interval_s=self._quiet_s,
         )
         self.scheduler = WeekScheduler(self.controller, self.config)
         self._draw = Random(f"drains {given.seed}")
@@ -286,10 +292,8 @@ class Week:
         assert not self.controller.defects, self.controller.defects
 
     def _quiet_s(self) -> float:
-        """How long the scheduler sleeps at least."""
-        into_s = self.world.true_s % DAY_S - LIVE_H * HOUR_S
-        is_live = 0 <= into_s < self._given.live_minutes * 60
-        return 0.0 if is_live else self._given.interval
+        """How long the scheduler sleeps at least: until the next live minutes begin at most, and not at all in them."""
+        return quiet_s(self.world.true_s, self._given.interval, self._given.live_minutes)
 
     def _submit(self) -> None:
         """All submissions that are due, and the next one later."""
@@ -305,7 +309,9 @@ class Week:
             self.passed += asked.get("comment") is None and not hasattr(verdict, "begin_s")
             job_id = slurm.submit(asked, by, verdict)
             if row["cancelled_s"] < self.days * DAY_S:
-                self.world.at(self.world.true_s + float(row["cancelled_s"]), lambda who=by, it=job_id: self._cancel(it, who))
+                self.world.at(
+                    self.world.true_s + float(row["cancelled_s"]), lambda who=by, it=job_id: self._cancel(it, who)
+                )
         if self._at < len(rows):
             self.world.at(float(rows[self._at]["at_s"]), self._submit)
 
@@ -406,6 +412,14 @@ class Week:
         }
 
 
+def quiet_s(now_s: float, interval_s: float, live_minutes: float) -> float:
+    """How long the scheduler is to sleep at least."""
+    into_s = (now_s - LIVE_H * HOUR_S) % DAY_S
+    if into_s < live_minutes * 60:
+        return 0.0
+    return min(interval_s, DAY_S - into_s) if live_minutes else interval_s
+
+
 def spread(minutes: np.ndarray, bound: int) -> dict[str, float]:
     """Mean and most of the counts of minutes, beside what the bound allows."""
     return {"mean": round(float(minutes.mean()), 1), "most": int(minutes.max()), "bound": bound}
@@ -470,8 +484,9 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=7)
     parser.add_argument("--nodes", type=int, default=10_000)
     parser.add_argument("--jobs", type=int, help="of all days; default: five a day for each node")
-    parser.add_argument("--interval", type=float, default=20.0)
-    parser.add_argument("--live-minutes", type=float, default=5.0)
+    parser.add_argument("--mix", choices=MIXES, default="large")
+    parser.add_argument("--interval", type=float, default=300.0)
+    parser.add_argument("--live-minutes", type=float, default=1.0)
     parser.add_argument("--keep-days", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--trace", action="store_true", help="say on stderr what grew in the last half of the time")

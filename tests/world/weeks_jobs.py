@@ -22,8 +22,11 @@ PROCESSES = 16
 SWING, BUSIEST_H, WEEKEND = 0.45, 15, 0.5
 USERS, ACCOUNTS, OTHER_PROGRAMS = 60, 12, 28
 ARRAY, SMALL, PROFILED, WHOLE = range(4)
-#: Shares of the submissions, the median run time of each kind before it is scaled (hours), and the spread.
-SHARES, MEDIANS_H, SIGMA = (0.1, 0.5, 0.29, 0.11), (0.5, 0.6, 1.0, 2.0), 1.1
+#: Shares of the submissions; by mix, the median run time of each kind before it is scaled (hours), and by how much
+#: arrays have more cores; the spread of run times. In the mix `large` jobs on whole nodes need most core-hours, and
+#: hundreds wait; in `arrays` the tasks of arrays do, and thousands wait.
+SHARES, SIGMA = (0.1, 0.5, 0.29, 0.11), 1.1
+MIXES = {"large": ((0.5, 0.6, 1.0, 2.0), 1), "arrays": ((4.0, 0.6, 1.0, 0.25), 3)}
 #: An array's tasks: median, spread, and most.
 TASKS, TASKS_SIGMA, MOST_TASKS = 10, 1.0, 500
 #: Sizes, with how often each is drawn. No job takes more than this part of the nodes.
@@ -43,16 +46,17 @@ ROW = np.dtype(
 )
 
 
-def submissions(jobs: int, days: int, nodes: int, load: float, seed: int) -> np.ndarray:
+def submissions(jobs: int, days: int, nodes: int, load: float, *, mix: str = "large", seed: int = 1) -> np.ndarray:
     """So many jobs (each task of an array is one) as rows of type `ROW` in the order of submission."""
-    rng = np.random.default_rng(seed)
+    rng, (medians_h, more_cores) = np.random.default_rng(seed), MIXES[mix]
     rows = _sizes(jobs, days, nodes, rng)
+    rows["cores"] *= np.where(rows["kind"] == ARRAY, more_cores, 1)
     number = len(rows)
     end_s = days * DAY_S
     burst = _bursts(rows, days, jobs, rng)
     rows["at_s"] = np.where(np.isnan(burst), _moments(number, days, rng), burst)
     rows["user"] = np.where(np.isnan(burst), rng.zipf(1.6, number) % USERS, rows["user"])
-    run_s = np.exp(rng.normal(np.log(np.array(MEDIANS_H)[rows["kind"]] * HOUR_S), SIGMA))
+    run_s = np.exp(rng.normal(np.log(np.array(medians_h)[rows["kind"]] * HOUR_S), SIGMA))
     needed = rows["tasks"] * rows["cores"]
     for _ in range(8):  # what is cut off at the longest run time is given to the others
         run_s = np.clip(run_s * (load * nodes * CORES * end_s / (needed * run_s).sum()), LEAST_RUN_S, MOST_RUN_S)
