@@ -11,17 +11,20 @@ day for each node unless --jobs says how many in all. In the mix `large`, jobs o
 hundreds wait; in `arrays` thousands do.
 
 Simplified: the scheduler sleeps for `--interval` seconds after each cycle, except in the `--live-minutes` after three
-in the afternoon of each day, when it sleeps as long as it chooses itself. A round of estimates is made in the same
-thread every ten minutes, and is no part of a cycle's time. There are no agents, and the watchdog does not run. The store
-keeps decisions for `--keep-days`, here 1, so that a week shows whether it grows after that.
+in the afternoon of each day, when it sleeps as long as it chooses itself. With an interval above 15 s the heartbeat may
+be twice as old as the interval, and first leases are four intervals. A round of estimates is made in the same thread
+every ten minutes, and is no part of a cycle's time. There are no agents, and the watchdog does not run. The store keeps
+decisions for `--keep-days`, here 1, so that a week shows whether it grows after that.
 
-Prints JSON. Memory is that of the whole process: scheduler, simulated slurmctld and the list of jobs.
+Prints JSON, at Ctrl-C that of the days so far. Memory is that of the whole process: scheduler, simulated slurmctld and
+the list of jobs.
 """
 
 import argparse
 import gc
 import json
 import resource
+import signal
 import sys
 import tempfile
 import time
@@ -287,6 +290,7 @@ class Week:
         self.world.at(SAMPLE_S, self._sample)
         self.world.at(HOUR_S, self._drain)
         self.world.at(float(self._rows["at_s"][0]), self._submit)
+        signal.signal(signal.SIGINT, lambda *_: self.world.end())
         with stand_ins(self.controller):
             self.world.run(self.days * DAY_S)
         assert not self.controller.defects, self.controller.defects
@@ -366,10 +370,10 @@ class Week:
             for job in self.slurm.jobs.values()
             if job.state not in ENDED and job.state != "COMPLETING"
         )
-        late = tally.minutes[: int(self.days * DAY_S // MINUTE_S)]
+        late = tally.minutes[: int(self.world.true_s // MINUTE_S)]
         urgent = tally.urgent_minutes[: len(late)]
         return {
-            "days": self.days,
+            "days": round(self.world.true_s / DAY_S, 2),
             "nodes": self.nodes,
             "submissions": len(rows),
             "jobs": {
@@ -393,7 +397,7 @@ class Week:
                 "of_lapsed_gates": tally.lapsed_renewals,
                 "most_gated": max(each.gated for each in self.samples),
             },
-            "days_by_day": [self._day(day) for day in range(self.days)],
+            "days_by_day": [self._day(day) for day in range(len(self.cycles))],
             "memory_slope_mib_per_day": slope(self.samples, "rss_mib"),
             "store_slope_mib_per_day": slope(self.samples, "store_mib"),
             "round_of_estimates_s": of_times(self.scheduler.estimates_s),
