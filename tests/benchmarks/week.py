@@ -7,8 +7,8 @@
 The scheduler is the live one, as `sns scheduler` puts it together from sns.yaml: gates and their leases, placements,
 renewals, estimates, counters, the store in SQLite on disk. The simulated slurmctld (tests/world/slurm_large.py) starts,
 ends and forgets jobs, and opens the gates that nobody renews. The jobs are those of tests/world/weeks_jobs.py: five a
-day for each node unless --jobs says how many in all. In the mix `large`, jobs on whole nodes need most core-hours, and
-hundreds wait; in `arrays` thousands do.
+day for each node unless --jobs says how many in all. In the mix `large`, jobs on whole nodes need most core-hours, in
+`arrays` the tasks of arrays do.
 
 Simplified: the scheduler sleeps for `--interval` seconds after each cycle, except in the `--live-minutes` after three
 in the afternoon of each day, when it sleeps as long as it chooses itself. With an interval above 15 s the heartbeat may

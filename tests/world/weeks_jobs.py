@@ -23,8 +23,8 @@ SWING, BUSIEST_H, WEEKEND = 0.45, 15, 0.5
 USERS, ACCOUNTS, OTHER_PROGRAMS = 60, 12, 28
 ARRAY, SMALL, PROFILED, WHOLE = range(4)
 #: Shares of the submissions; by mix, the median run time of each kind before it is scaled (hours), and by how much
-#: arrays have more cores; the spread of run times. In the mix `large` jobs on whole nodes need most core-hours, and
-#: hundreds wait; in `arrays` the tasks of arrays do, and thousands wait.
+#: arrays have more cores; the spread of run times. In the mix `large` jobs on whole nodes need most core-hours, in
+#: `arrays` the tasks of arrays do.
 SHARES, SIGMA = (0.1, 0.5, 0.29, 0.11), 1.1
 MIXES = {"large": ((0.5, 0.6, 1.0, 2.0), 1), "arrays": ((4.0, 0.6, 1.0, 0.25), 3)}
 #: An array's tasks: median, spread, and most.
