@@ -323,7 +323,7 @@ def _holders(
         first.append(len(node))
         project.append(NOBODY)
     at = np.array(node, np.int64)
-    wanted = nodes.amounts(amount).T
+    wanted = np.ascontiguousarray(nodes.amounts(amount).T)  # the kernel is compiled for one layout
     return Holders(
         np.array(first, np.int64), at, _within(nodes.capacity - free, at, wanted), np.array(project, np.int64)
     )

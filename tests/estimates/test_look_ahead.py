@@ -7,11 +7,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from slurm_sns.estimates.look_ahead import EXACT, Course, Scene
+from slurm_sns.estimates.look_ahead_kernel import look_ahead
 from slurm_sns.model import ActiveJob, ActiveState, Alternative, Job, Node, Resources, Snapshot
 from slurm_sns.policies.matching.max_jobs import rules_of
 from slurm_sns.policies.matching.parameters import UNTIL_START, WHOLE_WAIT, MatchingParameters
 from slurm_sns.policies.placement.heuristics import HEURISTICS
 from slurm_sns.policies.placement.node_arrays import NodeArrays, amounts
+from slurm_sns.scheduler.start_estimates.estimator import look_once
 from slurm_sns.sim.replay.replay_moment import ReplayMoments
 from slurm_sns.sim.replay.trace_replay import replay
 from slurm_sns.sim.traces.trace_builder import RecordBuilder
@@ -200,6 +202,17 @@ def test_jobs_that_slurm_split_unevenly_give_back_no_more_than_their_nodes_have(
     begins = [each.at_s for each in found.starts.values()]
     assert len(begins) == 200
     assert max(sum(0 <= at_s - begin_s < 50 for begin_s in begins) for at_s in begins) == 16
+
+
+def test_the_kernel_is_compiled_once_whatever_runs():
+    """What a daemon compiles before its first cycle, with no job running, is what its rounds call."""
+    idle = Snapshot((node("a", 4), node("b", 4)), (one(9),))
+    running = tuple(replace(held(at, "a", "b"), demand=Resources(1, 0)) for at in range(3))
+
+    for snapshot in (idle, replace(idle, active=running)):
+        look_once(RULES, snapshot)
+
+    assert len(look_ahead.signatures) == 1
 
 
 def test_what_a_completing_job_has_left_comes_free_at_any_moment():

@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields
 from math import cos, pi
 from pathlib import Path
 from random import Random
-from time import process_time
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,6 @@ from matplotlib.figure import Figure
 
 from slurm_sns.model import Resources
 from slurm_sns.restarts.rules import RestartRules
-from slurm_sns.scheduler.answers.view import View
-from slurm_sns.scheduler.loop import Scheduler
 from slurm_sns.scheduler.ports import Ports
 from slurm_sns.scheduler.restarts.restarter import Restarter
 from slurm_sns.slurm.executor import SlurmExecutor
@@ -48,6 +45,7 @@ from world.ports import (
 )
 from world.slurm import Slurm, SlurmSite
 from world.slurm_jobs import USER_IDS, WAITING
+from world.timed import TimedCalls, TimedScheduler
 
 JOBS, HOURS = 100_000, 24
 HOUR_S, MIB = 3600.0, 1 << 20
@@ -101,20 +99,7 @@ class Tally(History):
             self.counts["jobs"] += len(data.get("asked", {}).get("array") or (0,))
 
 
-class _Timed(Scheduler):
-    """The scheduler; `cycles_s` gets the processor time of each cycle, without that of its ports' answers."""
-
-    cycles_s: list[float]
-    outside_s: Callable[[], float]
-
-    def cycle(self) -> View:
-        began_s = process_time() - self.outside_s()
-        view = super().cycle()
-        self.cycles_s.append(process_time() - self.outside_s() - began_s)
-        return view
-
-
-class _DaysScheduler(SchedulerDaemon):
+class _DaysScheduler(TimedCalls, SchedulerDaemon):
     """The scheduler with the real store; `restarts` are its rules for suspended jobs, None for none."""
 
     def __init__(
@@ -122,17 +107,6 @@ class _DaysScheduler(SchedulerDaemon):
     ) -> None:
         super().__init__(controller, "scheduler", managed, "max-jobs")
         self._store, self._restarts = store, restarts
-        self._outside_s = 0.0
-        self._is_outside = False
-        self.cycles_s: list[float] = []
-
-    def call(self, *given: Any, **named: Any) -> Any:
-        """Call a port, and count the processor time until its answer; other processes may run meanwhile."""
-        began_s = process_time()
-        try:
-            return super().call(*given, **named)
-        finally:
-            self._outside_s += process_time() - began_s
 
     def _main(self) -> None:
         engine = open_store(f"sqlite:///{self._store}")
@@ -150,8 +124,8 @@ class _DaysScheduler(SchedulerDaemon):
         )
         rules = settings("enforce", self._managed)
         restarter = None if self._restarts is None else Restarter(self._restarts, ports, rules, plans.plan)
-        loop = _Timed(ports, plans, rules, restarter=restarter)
-        loop.cycles_s, loop.outside_s = self.cycles_s, lambda: self._outside_s
+        loop = TimedScheduler(ports, plans, rules, restarter=restarter)
+        loop.calls = self
         try:
             loop.run(INTERVAL_S, lambda: self.is_stopping, lambda: self.hands_over)
         finally:

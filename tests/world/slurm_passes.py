@@ -141,8 +141,8 @@ class Passes:
         if not self._noted:
             return
         rest = Rest(self._free())
-        self._completing = {name for job in slurm.jobs.values() if job.state == "COMPLETING" for name in job.allocated}
-        use = Use(job for job in slurm.jobs.values() if job.state in ("RUNNING", "SUSPENDED"))
+        self._completing = self._completing_nodes()
+        use = self._use()
         for job_id, name in self._noted:
             while True:
                 job = slurm.jobs.get(job_id)
@@ -228,6 +228,12 @@ class Passes:
             rest.full.add(job.partition)
             rest.barred.update(self._slurm.partitions[job.partition].nodes)
 
+    def _completing_nodes(self) -> set[str]:
+        return {name for job in self._slurm.jobs.values() if job.state == "COMPLETING" for name in job.allocated}
+
+    def _use(self) -> Use:
+        return Use(job for job in self._slurm.jobs.values() if job.state in ("RUNNING", "SUSPENDED"))
+
     def _free(self) -> Free:
         taken = self._slurm.taken()
         return {name: node.capacity.minus(taken[name]) for name, node in self._slurm.nodes.items()}
@@ -307,8 +313,11 @@ class Passes:
             return "PartitionTimeLimit"
         if job.nodes_min > min(len(partition.nodes), partition.max_nodes or len(partition.nodes)):
             return "PartitionNodeLimit"
-        cores = sum(self._slurm.nodes[name].capacity.cores for name in partition.nodes)
-        return "PartitionConfig" if job.tasks * job.cpus_per_task > cores else ""
+        return "PartitionConfig" if job.tasks * job.cpus_per_task > self._cores_in(job.partition) else ""
+
+    def _cores_in(self, partition: str) -> int:
+        nodes = self._slurm.nodes
+        return sum(nodes[name].capacity.cores for name in self._slurm.partitions[partition].nodes)
 
     def _room(self, job: ModelJob, rest: Rest) -> Room | None:
         """Nodes and cores on each for the job now; None if there are none, with the reason noted."""

@@ -40,8 +40,8 @@ FIRST_JOBS = 100
 ALL_EVERY_S, NEW_EVERY_S = 60.0, 10.0
 #: One look ahead may take so long.
 MOST_LOOK_S = 1.0
-#: The record that is told is that of so many seconds.
-RECORD_S = 7 * 86400.0
+#: The record that is told is that of so many seconds, in whole hours.
+RECORD_S, HOUR_S = 7 * 86400.0, 3600.0
 
 #: Names a job until it starts: a task of an array changes its id then.
 Key = int | tuple[int, int]
@@ -64,6 +64,32 @@ class NewEvidence:
     starts: tuple[EstimatedStart, ...] = ()
 
 
+class WeekOfStarts:
+    """How many starts with an estimate each hour of the last week had, and how many of them lay in their range.
+
+    By the hour, so that it takes no more memory where a hundred thousand jobs start in a day.
+    """
+
+    def __init__(self) -> None:
+        self._of_hours: dict[int, tuple[int, int]] = {}
+
+    def add(self, started_s: float, *, is_inside: bool) -> None:
+        """Count a start."""
+        hour = int(started_s // HOUR_S)
+        starts, inside = self._of_hours.get(hour, (0, 0))
+        self._of_hours[hour] = starts + 1, inside + is_inside
+
+    def forget(self, now_s: float) -> None:
+        """Forget the hours that are over for a week, and those that far ahead: the clock was set back."""
+        first, last = (now_s - RECORD_S) // HOUR_S, (now_s + RECORD_S) // HOUR_S
+        self._of_hours = {hour: each for hour, each in self._of_hours.items() if first <= hour <= last}
+
+    def counts(self) -> tuple[int, int]:
+        """The starts of the week, and how many of them lay in their range."""
+        counts = self._of_hours.values()
+        return sum(starts for starts, _ in counts), sum(inside for _, inside in counts)
+
+
 class Estimator:
     """Makes estimates, round after round, and learns from what has come of them.
 
@@ -83,7 +109,7 @@ class Estimator:
         self._past = PastRuns(runs)
         self._ended = {run.job_id for run in runs}
         self._calibration, self._bursts = Calibration(), OwnerBursts()
-        self._record: list[tuple[float, bool]] = []
+        self._record = WeekOfStarts()
         self._first: dict[Key, _First] = {}
         self._all_s = -inf
         self._lock = threading.Lock()
@@ -104,12 +130,8 @@ class Estimator:
             estimates = self._estimates(situation, situation.snapshot, wanted) if wanted else {}
         waiting = {job.id for job in situation.snapshot.waiting} - set(starting)
         kept = {job_id: each for job_id, each in self.now.of.items() if job_id in waiting}
-        since_s = situation.snapshot.now_s - RECORD_S
-        self._record = [each for each in self._record if each[0] >= since_s]
         found = kept | estimates
-        self.now = Estimates(
-            found | _of_records(situation, found), len(self._record), sum(inside for _, inside in self._record)
-        )
+        self.now = Estimates(found | _of_records(situation, found), *self._record.counts())
         return learnt
 
     def of_tried(self, situation: Situation, snapshot: Snapshot, job: ObservedJob) -> StartEstimate | None:
@@ -147,7 +169,7 @@ class Estimator:
             self._past.add(run)
         for start in sorted(starts, key=lambda each: each.started_s):
             self._judge(start)
-        self._record = [each for each in self._record if each[0] <= now_s + RECORD_S]  # the clock was set back
+        self._record.forget(now_s)
         return NewEvidence(tuple(runs), tuple(starts))
 
     def _judge(self, start: EstimatedStart) -> None:
@@ -156,7 +178,7 @@ class Estimator:
         wait_s = start.started_s - start.made_s
         raw, burst = WaitRange.of(start.raw_low_s, start.raw_high_s), OwnerBurst(start.owner, start.burst_s)
         self._calibration.learn(raw, told, wait_s, burst)
-        self._record.append((start.started_s, told.has(wait_s)))
+        self._record.add(start.started_s, is_inside=told.has(wait_s))
 
     # --- what is estimated
 

@@ -14,7 +14,14 @@ from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.ports import EstimatedStart
 from slurm_sns.scheduler.start_estimates.board import EstimateBoard
 from slurm_sns.scheduler.start_estimates.estimate_thread import EstimateThread
-from slurm_sns.scheduler.start_estimates.estimator import ALL_EVERY_S, FIRST_JOBS, Estimator, rules_of
+from slurm_sns.scheduler.start_estimates.estimator import (
+    ALL_EVERY_S,
+    FIRST_JOBS,
+    RECORD_S,
+    Estimator,
+    WeekOfStarts,
+    rules_of,
+)
 
 HOUR = 3600
 ONE_NODE = [node("c1", cores=4)]
@@ -236,3 +243,22 @@ def test_a_store_that_is_away_is_said_once_and_gets_all_when_it_is_back():
 
     assert [[run.job_id for run in runs] for runs, _ in store.saved] == [[7]]
     assert board.trouble == ""
+
+
+def test_the_starts_of_a_week_are_counted_by_the_hour():
+    """Whatever the number of starts, no more is kept than the hours of a week; older ones, and those ahead, go."""
+    week = WeekOfStarts()
+    for at in range(20_000):
+        week.add(NOW + at % RECORD_S, is_inside=at % 4 == 0)
+    week.forget(NOW + RECORD_S)
+    assert week.counts() == (20_000, 5_000)
+    assert len(week._of_hours) <= RECORD_S / HOUR + 1
+
+    week.forget(NOW + RECORD_S + 24 * HOUR)
+    assert week.counts() < (20_000, 5_000)
+    week.forget(NOW + 3 * RECORD_S)
+    assert week.counts() == (0, 0)
+
+    week.add(NOW + 2 * RECORD_S, is_inside=True)
+    week.forget(NOW)  # the clock was set back
+    assert week.counts() == (0, 0)
