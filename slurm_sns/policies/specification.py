@@ -154,7 +154,7 @@ class Specification:
     is_fluid: bool = False
     history: HistoryFormat | None = None
     simulated: tuple[object, ...] = ()
-    runner: str = "slurm_sns.sim.runners:by_plans"
+    runner: str = "slurm_sns.sim.runners.plans:by_plans"
     interval_s: int = AT_EVERY_EVENT_S
 
     @property

@@ -22,6 +22,15 @@ NUMBERS = {"numpy", "numba", "pandas", "scipy", "sqlalchemy", "matplotlib"}
 NETWORK = {"asyncio", "ssl"}
 #: All settings of sns.yaml, and the table of policies, which asks each installed package for more of them.
 SETTINGS = {"slurm_sns.config.configuration", "slurm_sns.policies.registry"}
+#: What replays other policies than portfolios.
+OTHER_ENGINES = {
+    "slurm_sns.policies.dfrs.policy",
+    "slurm_sns.policies.rescheduling.decision_kernel",
+    "slurm_sns.sim.engine.planned",
+    "slurm_sns.sim.profiling.learning_cluster",
+    "slurm_sns.sim.replay.fluid_replay",
+    "slurm_sns.sim.replay.pool_replay",
+}
 ASKS = NUMBERS | NETWORK | SETTINGS | {"slurm_sns.scheduler.observation", "textual", "slurm_sns.cli.offline"}
 
 
@@ -67,5 +76,6 @@ def test_a_small_trace_is_replayed_without_what_reads_large_ones(tmp_path: Path)
     trace.write_text("job_id,submit_s,run_s,cores,mem_gb\n1,0,10,1,1\n")
     nodes.write_text("name,cores,mem_gb\nA,4,16\n")
     found = loaded("simulate", trace, "--nodes", nodes, "--policy", "first-fit")
-    assert {"numba", "slurm_sns.sim.runners"} <= found
+    assert {"numba", "slurm_sns.sim.runners.matching"} <= found
     assert not {"pandas", "scipy.linalg"} & found
+    assert not OTHER_ENGINES & found

@@ -10,7 +10,7 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.spread_n_share.parameters import REPRODUCTION
 from slurm_sns.sim.request import SimulationRequest, SpreadingRequest
-from slurm_sns.sim.runners import by_plans
+from slurm_sns.sim.runners.plans import by_plans
 
 NODES = "name,cores,mem_gb\nn0,2,4\n"
 #: Small jobs run until 70; the large one needs both cores, which are free at 30 if they are kept for it.
@@ -28,7 +28,7 @@ class Nothing:
 
 
 def asked(policy, **more) -> SimulationRequest:
-    return SimulationRequest("theirs", policy, (), "slurm_sns.sim.runners:by_plans", 1, **more)
+    return SimulationRequest("theirs", policy, (), "slurm_sns.sim.runners.plans:by_plans", 1, **more)
 
 
 def written(folder: Path, request: SimulationRequest) -> dict[str, str]:

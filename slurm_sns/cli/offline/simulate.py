@@ -23,7 +23,7 @@ from slurm_sns.policies.registry import REGISTRY
 
 if TYPE_CHECKING:
     from slurm_sns.sim.results.summary_types import SimulationSummary
-    from slurm_sns.sim.runners import Runner
+    from slurm_sns.sim.runners.replay_parts import Runner
 
 #: A year.
 MOST_PENALTY_S = 31_536_000

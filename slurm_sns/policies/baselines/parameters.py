@@ -51,7 +51,7 @@ CE = Specification(
     "slurm_sns.policies.baselines.compact:compact_exclusive",
     geometry=GeometryChoice.COMPACT,
     simulated=(CompactParameters(even_scales_only=True),),
-    runner="slurm_sns.sim.runners:programs",
+    runner="slurm_sns.sim.runners.spreading:programs",
 )
 
 
@@ -134,7 +134,7 @@ SLURM = Specification(
     geometry=GeometryChoice.COMPACT,
     plans_by_run_times=True,
     is_simulated_only=True,
-    runner="slurm_sns.sim.runners:slurm_alone",
+    runner="slurm_sns.sim.runners.in_order:slurm_alone",
 )
 
 
@@ -145,5 +145,5 @@ CS = Specification(
     "slurm_sns.policies.baselines.compact:compact_shared",
     geometry=GeometryChoice.ANY_SCALE,
     simulated=(CompactParameters(even_scales_only=True),),
-    runner="slurm_sns.sim.runners:programs",
+    runner="slurm_sns.sim.runners.spreading:programs",
 )

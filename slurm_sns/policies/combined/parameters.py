@@ -12,7 +12,7 @@ COMBINED = Specification(
     "slurm_sns.policies.combined.combined:combined",
     geometry=GeometryChoice.BY_PROFILE,
     simulated=(REPRODUCTION,),
-    runner="slurm_sns.sim.runners:programs",
+    runner="slurm_sns.sim.runners.spreading:programs",
 )
 
 
@@ -23,7 +23,7 @@ FCFS = Specification(
     geometry=GeometryChoice.COMPACT,
     is_simulated_only=True,
     simulated=(REPRODUCTION,),
-    runner="slurm_sns.sim.runners:in_order",
+    runner="slurm_sns.sim.runners.in_order:in_order",
 )
 
 
@@ -35,5 +35,5 @@ EASY = Specification(
     plans_by_run_times=True,
     is_simulated_only=True,
     simulated=(REPRODUCTION,),
-    runner="slurm_sns.sim.runners:in_order",
+    runner="slurm_sns.sim.runners.in_order:in_order",
 )

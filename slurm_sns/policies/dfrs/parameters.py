@@ -61,7 +61,7 @@ def _specification(name: str, text: str, *parameters: type) -> Specification:
         is_simulated_only=True,
         is_fluid=True,
         history=HistoryFormat(1, DfrsHistory),
-        runner="slurm_sns.sim.runners:fluid",
+        runner="slurm_sns.sim.runners.fluid:fluid",
     )
 
 

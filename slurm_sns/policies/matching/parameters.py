@@ -95,5 +95,5 @@ MAX_JOBS = Specification(
     (MatchingParameters,),
     "slurm_sns.policies.matching.max_jobs:max_jobs",
     interval_s=PAPER_INTERVAL_S,
-    runner="slurm_sns.sim.runners:matching",
+    runner="slurm_sns.sim.runners.matching:matching",
 )

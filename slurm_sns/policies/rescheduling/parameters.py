@@ -96,5 +96,5 @@ RESCHEDULING = Specification(
     "sooner.",
     (ReschedulingParameters,),
     is_simulated_only=True,
-    runner="slurm_sns.sim.runners:pools",
+    runner="slurm_sns.sim.runners.pools:pools",
 )

@@ -117,5 +117,5 @@ SPREAD_N_SHARE = Specification(
     "slurm_sns.policies.spread_n_share.node_choice:spread_n_share",
     geometry=GeometryChoice.BY_PROFILE,
     simulated=(REPRODUCTION,),
-    runner="slurm_sns.sim.runners:programs",
+    runner="slurm_sns.sim.runners.spreading:programs",
 )

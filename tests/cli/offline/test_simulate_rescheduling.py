@@ -150,7 +150,7 @@ def test_jobs_out_of_order_are_noted(tmp_path, runner):
 
 def test_ended_jobs_are_counted_while_it_runs(tmp_path, mocker):
     from slurm_sns.cli.offline.requested import SpreadingOptions, requested
-    from slurm_sns.sim.runners import pools
+    from slurm_sns.sim.runners.pools import pools
 
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "t.csv").write_text(HEADER + JOBS)
