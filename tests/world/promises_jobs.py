@@ -117,7 +117,8 @@ class Job:
         changed_s: when anybody but the daemons in `written_s` last changed it.
         written_s: when each daemon of ours last changed it.
         waits_s: since when it waits, and no longer completes; infinity from a requeue until then.
-        tries_s: since when a placement of ours waits for Slurm to start the job, with slurmctld there.
+        tries_s: since when a placement of ours waits for Slurm to start the job, with slurmctld there; infinity while
+            the job waits for other jobs.
         is_mixed: its mark was changed by others: by an administrator, or by a daemon of ours, unseen by the next one.
         allowed: how often it may have started by now.
         moves: how often we have restarted it.
@@ -222,6 +223,9 @@ class Jobs:
     def _changed(self, event: Event, job: Job) -> None:
         before, job.now = job.now, event.data["now"]
         by, kind = event.by, event.kind
+        if kind in ("waits for others", "may start"):
+            job.tries_s = event.at_s if kind == "may start" and job.is_placed else inf
+            return
         if by in OURS:
             job.written_s[by] = event.at_s
             self._ours(event, job)

@@ -11,6 +11,7 @@ from slurm_sns.model import Reason, WaitKind
 from slurm_sns.scheduler.gate.arrays import busy_tasks, within_limits
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES, Try, pause, still_meant, waiting_for_limits
 from slurm_sns.scheduler.gate.job_status import (
+    NEVER_SATISFIED,
     Status,
     is_held,
     is_limit,
@@ -24,8 +25,6 @@ from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.submit.judge import ADVISE
 
-#: Slurm's reason for a dependency that can never be fulfilled.
-NEVER_SATISFIED = "DependencyNeverSatisfied"
 #: In the modes that gate nothing, why a gated job is given to Slurm.
 NOT_ENFORCED = "mode not enforce"
 #: Why a job is given to Slurm whose owner asks for that (`sns release JOBID`).
