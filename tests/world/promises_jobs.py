@@ -209,6 +209,8 @@ class Jobs:
             self._submitted(event)
         elif kind == "refused" and event.job in self.of:
             self.of[event.job].refused_s = event.at_s
+        elif kind in ("waits for others", "may start"):
+            _looked_at_by_slurm(event, self.of[event.job])
         elif "now" in event.data:
             self._changed(event, self.of[event.job])
 
@@ -223,9 +225,6 @@ class Jobs:
     def _changed(self, event: Event, job: Job) -> None:
         before, job.now = job.now, event.data["now"]
         by, kind = event.by, event.kind
-        if kind in ("waits for others", "may start"):
-            job.tries_s = event.at_s if kind == "may start" and job.is_placed else inf
-            return
         if by in OURS:
             job.written_s[by] = event.at_s
             self._ours(event, job)
@@ -307,6 +306,12 @@ class Jobs:
             job.now, job.changed_s, job.waits_s = now_of[job_id], event.at_s, event.at_s
             job.tries_s = event.at_s if job.is_placed else inf
             job.people_s = dict.fromkeys(CONCERNS.values(), event.at_s)
+
+
+def _looked_at_by_slurm(event: Event, job: Job) -> None:
+    """A pass of Slurm has found that other jobs keep this one from starting, or do so no more."""
+    job.now = event.data["now"]
+    job.tries_s = event.at_s if event.kind == "may start" and job.is_placed else inf
 
 
 def _kept(job: Job) -> Job:

@@ -38,7 +38,10 @@ def started(*starts: tuple[int, str]) -> Plan:
     return Plan(actions=tuple(Start(job_id, (name,), one) for job_id, name in starts))
 
 
-def ahead(*jobs, plan=started(), nodes=THREE, settings=ENFORCE, tries=(), **shown):
+NONE_STARTED = Plan()
+
+
+def ahead(*jobs, plan=NONE_STARTED, nodes=THREE, settings=ENFORCE, tries=(), **shown):
     """The jobs that are to be placed ahead, tasks by their numbers, and the nodes that they may have."""
     seen = ahead_of_time(
         situation(look(*jobs, nodes=nodes, **shown), *tries, settings=settings), plan, settings, NEVER_SPREAD
@@ -90,7 +93,7 @@ def test_a_limited_array_has_two_waves_of_tasks_ahead_of_those_that_run(runs, pl
     siblings = [sibling(at) for at in range(runs)]
     waiting = [pinned(200 + at, "c2", array_id=7, array_task=30 + at, array_limit=3, **AHEAD) for at in range(placed)]
     first = 3 if runs + placed >= 3 else 6  # those that the limit leaves room for are planned as ever
-    plan = started() if first == 3 else started(*(((7 << 32) + 1 + at, "c1") for at in (3, 4, 5)))
+    plan = NONE_STARTED if first == 3 else started(*(((7 << 32) + 1 + at, "c1") for at in (3, 4, 5)))
     found, _ = ahead(array(3), *siblings, *waiting, plan=plan)
     assert found == list(range(first, first + expected))
 
@@ -110,7 +113,7 @@ def test_there_are_never_more_than_the_most_ahead_and_owners_take_turns(placed, 
     assert 500 in found or len(found) < 2
 
 
-def taken_back(*jobs, plan=started(), nodes=THREE) -> list[int]:
+def taken_back(*jobs, plan=NONE_STARTED, nodes=THREE) -> list[int]:
     return [each.id for each in to_take_back(situation(look(*jobs, nodes=nodes)), plan)[0]]
 
 
