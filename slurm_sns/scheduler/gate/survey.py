@@ -45,6 +45,7 @@ class Survey:
         blocked: why each of the other jobs to plan cannot be planned now.
         rooms: how many tasks of a limited array's record may be planned now.
         tries: the tries that still count.
+        ahead: the jobs that are placed ahead.
         settled: those of the candidates that stay so, as long as Slurm shows them unchanged, until their gates lapse.
     """
 
@@ -56,6 +57,7 @@ class Survey:
     blocked: Mapping[int, str]
     rooms: Mapping[int, int] = field(default_factory=dict)
     tries: Mapping[int, Try] = field(default_factory=dict)
+    ahead: tuple[ObservedJob, ...] = ()
     settled: Mapping[int, ObservedJob] = field(default_factory=dict)
 
 
@@ -136,6 +138,7 @@ def survey(
         blocked,
         rooms,
         tries,
+        tuple(ours[job_id] for job_id in sorted(placed) if statuses[job_id] is Status.AHEAD),
         settled,
     )
 

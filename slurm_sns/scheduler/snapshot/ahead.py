@@ -32,9 +32,9 @@ WAVES = 3
 
 def to_take_back(situation: Situation, plan: Plan) -> tuple[list[ObservedJob], str]:
     """The jobs placed ahead that are to be gated again after this plan, and why."""
-    ahead = [job for job in situation.jobs.values() if situation.statuses[job.id] is Status.AHEAD]
+    ahead = situation.surveyed.ahead
     if ahead and _is_room_wanted(situation, plan):
-        return ahead, "gated again, as others wait for room"
+        return list(ahead), "gated again, as others wait for room"
     usable = {node.name for node in situation.snapshot.nodes}
     return [job for job in ahead if not usable.issuperset(job.pinned_to)], "gated again, as its nodes are not available"
 
@@ -62,7 +62,7 @@ def ahead_of_time(situation: Situation, plan: Plan, settings: Settings, spreadin
         return None
     return replace(
         situation,
-        snapshot=_with_idle_nodes(situation.snapshot, plan, found.waiting),
+        snapshot=_with_idle_nodes(situation, plan, found.waiting),
         tasks={job_id: job for job_id, job in jobs.items() if job_id not in situation.jobs},
         explanations=found.explanations,
         explorations=Explorations(),
@@ -78,9 +78,9 @@ def _is_room_wanted(situation: Situation, plan: Plan) -> bool:
 
 def _chosen(situation: Situation, plan: Plan) -> dict[int, ObservedJob]:
     """The jobs to place ahead now, users taking turns, by id."""
-    ahead = sum(status is Status.AHEAD for status in situation.statuses.values())
-    able = list(_waiting_for_others(situation, plan))
-    return {job.id: job for job in round_robin(able, lambda job: job.user_id, max(0, MOST_AHEAD - ahead))}
+    able = _waiting_for_others(situation, plan)
+    most = max(0, MOST_AHEAD - len(situation.surveyed.ahead))
+    return {job.id: job for job in round_robin(able, lambda job: job.user_id, most)}
 
 
 def _waiting_for_others(situation: Situation, plan: Plan) -> Iterator[ObservedJob]:
@@ -116,8 +116,15 @@ def _is_beyond(task: ObservedJob, situation: Situation, kind: WaitKind | None) -
     return task.id not in situation.tasks and (kind is not None or task.id not in situation.jobs)
 
 
-def _with_idle_nodes(snapshot: Snapshot, plan: Plan, waiting: list[Job]) -> Snapshot:
-    """The snapshot with these jobs alone, and the nodes that nothing is on and this cycle has placed nothing on."""
+def _with_idle_nodes(situation: Situation, plan: Plan, waiting: list[Job]) -> Snapshot:
+    """The snapshot with these jobs alone, and the nodes that nothing is on and this cycle has placed nothing on.
+
+    Nobody knows when the jobs start, so no node is among them that a reservation has now or later.
+    """
+    snapshot = situation.snapshot
     taken = {name for start in plan.starts for name in start.nodes}
+    for each in situation.observation.reservations:
+        if each.end_s > snapshot.now_s:
+            taken |= each.nodes
     nodes = tuple(node for node in snapshot.nodes if node.free == node.capacity and node.name not in taken)
     return replace(snapshot, nodes=nodes, waiting=tuple(waiting))

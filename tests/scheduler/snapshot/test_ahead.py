@@ -6,11 +6,11 @@ import pytest
 from fake_slurm import FakeSlurm, Site
 from hypothesis import given
 from hypothesis import strategies as st
-from live import ALICE, BOB, ENFORCE, FOREIGN, HELD, job, look, node, pinned, running, situation, tasks, tried
+from live import ALICE, BOB, ENFORCE, FOREIGN, HELD, NOW, job, look, node, pinned, running, situation, tasks, tried
 
 from slurm_sns.model import Alternative, Plan, Resources, Start
 from slurm_sns.scheduler.gate.job_status import Status
-from slurm_sns.scheduler.observation import JobState
+from slurm_sns.scheduler.observation import JobState, ObservedReservation
 from slurm_sns.scheduler.snapshot.ahead import MOST_AHEAD, ahead_of_time, to_take_back
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD
 from slurm_sns.task_ids import task_of
@@ -60,6 +60,11 @@ def test_a_job_that_waits_for_its_dependency_alone_is_planned_on_nodes_on_which_
 
 def test_it_does_not_get_the_nodes_that_this_cycle_has_filled():
     assert ahead(job(1), job(2, **AFTER), plan=started((1, "c1"))) == ([2], ["c2", "c3"])
+
+
+def test_it_does_not_get_a_node_that_a_reservation_has_later():
+    later = ObservedReservation("upgrade", frozenset({"c2"}), int(NOW) + 90_000, int(NOW) + 99_000)
+    assert ahead(job(2, **AFTER), reservations=(later,)) == ([2], ["c1", "c3"])
 
 
 @pytest.mark.parametrize(
