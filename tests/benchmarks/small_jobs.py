@@ -32,7 +32,7 @@ MEASURE = r"""
 import json, pathlib, random, statistics, subprocess, sys, time
 there = pathlib.Path.home() / "small-jobs"
 there.mkdir(exist_ok=True)
-OPTIONS = ["--parsable", "-Q", "-t1", "-n1", "--mem-per-cpu=100", "-o", "/dev/null"]
+OPTIONS = ["--parsable", "-t1", "-n1", "--mem-per-cpu=100", "-o", "/dev/null"]
 NOTE = f"date +%s.%N > {there}/.$SLURM_JOB_ID; mv {there}/.$SLURM_JOB_ID {there}/$SLURM_JOB_ID"
 
 def submit(script, *more):

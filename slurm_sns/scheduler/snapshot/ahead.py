@@ -49,7 +49,7 @@ def ahead_of_time(situation: Situation, plan: Plan, settings: Settings, spreadin
     jobs = _chosen(situation, plan)
     if not jobs or situation.counted is None:
         return None
-    eligibility = Eligibility(situation.counted, situation.snapshot.now_s, spreading)
+    eligibility = Eligibility(situation.counted, float(situation.snapshot.now_s), spreading)
     found = sort_out(
         jobs.values(),
         situation.surveyed.tries,
@@ -95,7 +95,7 @@ def _waiting_for_others(situation: Situation, plan: Plan) -> Iterator[ObservedJo
         why = situation.blocked.get(job.id)
         kind = None if why is None else Reason.of(why).kind
         if kind is WaitKind.DEPENDENCY and not job.is_array_record:
-            if not _begins_later(job, situation.snapshot.now_s):
+            if not _begins_later(job, float(situation.snapshot.now_s)):
                 yield job
         elif job.array_id is not None and job.array_limit and kind in (None, WaitKind.ARRAY_LIMIT):
             limit = job.array_limit
@@ -106,7 +106,7 @@ def _waiting_for_others(situation: Situation, plan: Plan) -> Iterator[ObservedJo
                 yield task
 
 
-def _begins_later(job: ObservedJob, now_s: int) -> bool:
+def _begins_later(job: ObservedJob, now_s: float) -> bool:
     begin_s = None if job.record is None else own_begin_s(job, job.record, now_s)
     return begin_s is not None and begin_s > now_s
 
