@@ -1,7 +1,8 @@
 """How soon small jobs run on an idle cluster, beside Slurm alone: single jobs, `sbatch --wait`, `%3` arrays and chains.
 
     SNS_PROJECT=small containers/cluster.sh up
-    SNS_PROJECT=small PYTHONPATH=containers:tests python tests/benchmarks/small_jobs.py [--rounds 5] [--before CHECKOUT]
+    export SNS_PROJECT=small PYTHONPATH=containers:tests
+    python tests/benchmarks/small_jobs.py [--rounds 5] [--kinds array chain] [--before CHECKOUT]
 
 Needs the mini cluster, and nothing else on it. In each round the same jobs run with Slurm alone (the scheduler has
 stopped, so submissions pass through), with the scheduler of the image and, with `--before`, with that of another
@@ -27,6 +28,7 @@ from cluster import PYTHON, Cluster
 #: Where the scheduler of another checkout is put on the controller.
 BEFORE = "/opt/before"
 ALONE, NOW = "slurm alone", "now"
+KINDS = ["single", "wait", "array", "chain"]
 #: Runs on the controller as the user whose jobs these are, whose home all nodes have.
 MEASURE = r"""
 import json, pathlib, random, statistics, subprocess, sys, time
@@ -75,13 +77,15 @@ def chain():
 
 found = {}
 for kind, times in ((single, 8), (wait, 3), (array, 1), (chain, 1)):
+    if kind.__name__ not in sys.argv[1:]:
+        continue
     found[kind.__name__] = statistics.median(kind() for _ in range(times))
     time.sleep(2)
 print(json.dumps(found))
 """
 
 
-def measure(cluster: Cluster, state: str) -> dict[str, float]:
+def measure(cluster: Cluster, state: str, kinds: list[str]) -> dict[str, float]:
     """Seconds by kind of job, with Slurm alone or a scheduler."""
     if state != ALONE:
         path = f"PYTHONPATH={BEFORE} " if state != NOW else ""
@@ -89,7 +93,7 @@ def measure(cluster: Cluster, state: str) -> dict[str, float]:
         cluster.wait_for_scheduler()
     time.sleep(5)
     try:
-        told = cluster.run(f"{PYTHON} - << 'END'\n{MEASURE}\nEND", "alice", timeout_s=300)
+        told = cluster.run(f"{PYTHON} - {' '.join(kinds)} << 'END'\n{MEASURE}\nEND", "alice", timeout_s=300)
     finally:
         cluster.try_run("sns-daemon stop scheduler")
     found = {kind: round(took_s, 2) for kind, took_s in json.loads(told).items()}
@@ -115,6 +119,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--before", type=Path, help="a checkout whose scheduler is measured, too")
     given = parser.parse_args()
     cluster, states = Cluster(), [ALONE, NOW]
@@ -126,7 +131,7 @@ def main() -> None:
     rounds: list[dict[str, dict[str, float]]] = []
     for at in range(given.rounds):
         first = at % len(states)
-        done = {state: measure(cluster, state) for state in (*states[first:], *states[:first])}
+        done = {state: measure(cluster, state, given.kinds) for state in (*states[first:], *states[:first])}
         rounds.append({state: done[state] for state in states})
     cluster.run("sns-daemon start scheduler")
     sys.stdout.write(json.dumps(table(rounds), indent=1) + "\n")
