@@ -91,7 +91,8 @@ def _placed(job: ObservedJob, record: Record, now_s: float, place_timeout_s: flo
     # Slurm sets the begin time when the job waits for others no more. A clock that was set back since would otherwise
     # make the job wait until it has caught up: hence abs.
     is_late = abs(now_s - max(record.placed_s or 0, job.begin_s)) > place_timeout_s
-    return Status.OVERDUE if is_late or job.reason == SLURMS_HOLD or is_limit(job.reason) else Status.PLACED
+    will_not_start = job.reason in (SLURMS_HOLD, NEVER_SATISFIED) or is_limit(job.reason)
+    return Status.OVERDUE if is_late or will_not_start else Status.PLACED
 
 
 def _waiting(job: ObservedJob, record: Record, now_s: float) -> Status:

@@ -73,9 +73,8 @@ def test_a_job_placed_ahead_has_its_whole_time_to_start_from_when_it_waits_no_mo
     assert seen(placed({"placed_s": NOW - 9000}, begin_s=NOW - 11, reason="Resources")) is Status.OVERDUE
 
 
-def test_a_placed_job_whose_dependency_can_never_be_fulfilled_is_overdue_in_time():
-    hopeless = {"begin_s": 0, "waits_for_others": True, "reason": "DependencyNeverSatisfied"}
-    assert seen(placed({"placed_s": NOW - 11}, **hopeless)) is Status.OVERDUE
+def test_a_placed_job_whose_dependency_can_never_be_fulfilled_is_overdue_at_once():
+    assert seen(placed(begin_s=0, waits_for_others=True, reason="DependencyNeverSatisfied")) is Status.OVERDUE
 
 
 @pytest.mark.parametrize("reason", ["AssocMaxJobsLimit", "QOSGrpCpuLimit", "MaxCpuPerAccount", "BadConstraints"])
