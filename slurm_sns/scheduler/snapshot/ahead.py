@@ -33,7 +33,9 @@ WAVES = 3
 def to_take_back(situation: Situation, plan: Plan) -> tuple[list[ObservedJob], str]:
     """The jobs placed ahead that are to be gated again after this plan, and why."""
     ahead = situation.surveyed.ahead
-    if ahead and _is_room_wanted(situation, plan):
+    if not ahead:
+        return [], ""
+    if _is_room_wanted(situation, plan):
         return list(ahead), "gated again, as others wait for room"
     usable = {node.name for node in situation.snapshot.nodes}
     return [job for job in ahead if not usable.issuperset(job.pinned_to)], "gated again, as its nodes are not available"
