@@ -60,11 +60,12 @@ def ahead_of_time(situation: Situation, plan: Plan, settings: Settings, spreadin
         eligibility=eligibility,
         may_withhold=lambda _: False,
     )
-    if not found.waiting:
+    snapshot = _with_idle_nodes(situation, plan, found.waiting)
+    if not (snapshot.waiting and snapshot.nodes):
         return None
     return replace(
         situation,
-        snapshot=_with_idle_nodes(situation, plan, found.waiting),
+        snapshot=snapshot,
         tasks={job_id: job for job_id, job in jobs.items() if job_id not in situation.jobs},
         explanations=found.explanations,
         explorations=Explorations(),

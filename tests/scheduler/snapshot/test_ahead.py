@@ -58,6 +58,10 @@ def test_a_job_that_waits_for_its_dependency_alone_is_planned_on_nodes_on_which_
     assert ahead(running(1, "c1"), job(2, **AFTER), nodes=nodes) == ([2], ["c2", "c3"])
 
 
+def test_nothing_is_placed_ahead_where_something_runs_on_each_node():
+    assert ahead(running(1, "c1"), job(2, **AFTER), nodes=[busy("c1")]) == ([], [])
+
+
 def test_it_does_not_get_the_nodes_that_this_cycle_has_filled():
     assert ahead(job(1), job(2, **AFTER), plan=started((1, "c1"))) == ([2], ["c2", "c3"])
 
