@@ -1,13 +1,13 @@
 """10,000 gated jobs on a thousand nodes for ten minutes, while jobs are submitted, are cancelled and end.
 
     PYTHONPATH=containers python tests/benchmarks/load.py [--minutes 10] [--waiting 10000] [--plot FILE.png]
-    PYTHONPATH=containers python tests/benchmarks/load.py --nodes 10000 --waiting 100000 --minutes 5 --users
-    SNS_ACCOUNTING=1 PYTHONPATH=containers python tests/benchmarks/load.py --still --minutes 60 --slurmdbd-away 5
+    PYTHONPATH=containers python tests/benchmarks/load.py --nodes 10000 --waiting 100000 --still 3 --minutes 5 --users
+    SNS_ACCOUNTING=1 PYTHONPATH=containers python tests/benchmarks/load.py --still 60 --minutes 0 --slurmdbd-away 5
 
 Brings up the controller of a thousand nodes (containers/cluster.sh thousand). Prints JSON: the scheduler's memory over
 time and its slope, the time of cycles, the rate of RPCs and of renewals, the processor time of slurmctld, Slurm's own
-statistics before and after. With --still no job comes or ends; with --slurmdbd-away the slurmdbd of the mini cluster,
-which must be up, is stopped for so many minutes in the middle.
+statistics before and after. With --still there are so many minutes before that in which no job comes or ends; with
+--slurmdbd-away the slurmdbd of the mini cluster, which must be up, is stopped so long in the middle of these.
 """
 
 import argparse
@@ -28,6 +28,8 @@ from slurm_sns.scheduler.gate.leases import MOST_PER_S
 from thousand import Thousand, thousand
 
 SAMPLE_S = 5.0
+#: What is measured, in this order.
+PHASES = ("still", "churn")
 #: How long users' commands are measured, each time.
 USERS_S = 60.0
 #: Caches and memory pools fill in this first part of the run; the slope is computed from the rest.
@@ -76,10 +78,10 @@ def statistics(cluster: Thousand) -> dict[str, Any]:
     told = json.loads(text)["statistics"]
     rpcs = {each["message_type"]: each["count"] for each in told["rpcs_by_message_type"]}
     took_s = {each["message_type"]: each["total_time"] / 1e6 for each in told["rpcs_by_message_type"]}
-    keys = ("schedule_cycle_mean", "schedule_cycle_max", "schedule_cycle_last", "jobs_submitted", "jobs_started")
-    keys += ("jobs_canceled", "server_thread_count")
+    keys = ("schedule_cycle_mean", "schedule_cycle_max", "schedule_cycle_last")
+    jobs = ("jobs_submitted", "jobs_started", "jobs_canceled", "server_thread_count")
     most = dict(sorted(rpcs.items(), key=lambda item: -item[1])[:12])
-    return {key: told.get(key) for key in keys} | {"rpcs": most, "rpcs_took_s": took_s}
+    return {key: told.get(key) for key in keys + jobs} | {"rpcs": most, "rpcs_took_s": took_s}
 
 
 def slope_kb_per_min(samples: list[dict[str, Any]]) -> float:
@@ -138,8 +140,8 @@ def beside_users(cluster: Thousand, seconds: float, jobs: int) -> dict[str, Any]
     return found
 
 
-def measure(cluster: Thousand, minutes: float, most_waiting: int, *, still: bool, away_min: float) -> dict[str, Any]:
-    """Submit the waiting jobs, and sample the scheduler while other jobs come and go, unless all is `still`."""
+def fill(cluster: Thousand, most_waiting: int) -> None:
+    """Submit jobs until so many wait, all that fit are placed, and the first leases are renewed."""
     if not cluster.answers():
         cluster.start_scheduler()
     while (missing := most_waiting - cluster.load("look")["pending"]) > 0:  # at first the nodes take many of them
@@ -149,8 +151,12 @@ def measure(cluster: Thousand, minutes: float, most_waiting: int, *, still: bool
                 each.wait()
         wait_until_placed(cluster)
     wait_until_renewed(cluster)
+
+
+def phase(cluster: Thousand, minutes: float, waiting: int, *, still: bool, away_min: float = 0.0) -> dict[str, Any]:
+    """Sample the scheduler while jobs come and end, unless all is `still`."""
     before, began_s = statistics(cluster), time.monotonic()
-    churn = None if still else cluster.background(f"sns-load churn {60 * minutes} {most_waiting}")
+    churn = None if still else cluster.background(f"sns-load churn {60 * minutes} {waiting}")
     if away_min:
         threading.Thread(target=stop_slurmdbd, args=(30 * (minutes - away_min), 60 * away_min), daemon=True).start()
     samples = samples_of(cluster, began_s + 60 * minutes)
@@ -160,7 +166,7 @@ def measure(cluster: Thousand, minutes: float, most_waiting: int, *, still: bool
     rpcs = {name: after["rpcs"][name] - before["rpcs"].get(name, 0) for name in after["rpcs"]}
     return {
         "minutes": minutes,
-        "most_waiting": most_waiting,
+        "most_waiting": waiting,
         "churn": did,
         "placed": samples[-1]["placed"] - samples[0]["placed"],
         "cycles": samples[-1]["cycles"] - samples[0]["cycles"],
@@ -209,12 +215,15 @@ def plot(result: dict[str, Any], path: str) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    at_min = [each["at_s"] / 60 for each in result["samples"]]
+    phases = [result[name]["samples"] for name in PHASES if name in result]
+    ends_min = np.cumsum([0.0, *(samples[-1]["at_s"] / 60 for samples in phases)])
+    at_min = [end + each["at_s"] / 60 for end, samples in zip(ends_min, phases, strict=False) for each in samples]
+    samples = [each for samples in phases for each in samples]
     figure, (above, below) = plt.subplots(2, 1, sharex=True, figsize=(7, 5))
-    above.plot(at_min, [each["cycle_s"] for each in result["samples"]], ".-", linewidth=0.8)
+    above.plot(at_min, [each["cycle_s"] for each in samples], ".-", linewidth=0.8)
     above.set_ylabel("cycle, s")
     above.set_ylim(bottom=0)
-    below.plot(at_min, [each["rss_kb"] / 1024 for each in result["samples"]], ".-", linewidth=0.8)
+    below.plot(at_min, [each["rss_kb"] / 1024 for each in samples], ".-", linewidth=0.8)
     below.set_ylabel("memory (RSS), MiB")
     below.set_ylim(bottom=0)
     below.set_xlabel("minutes")
@@ -225,11 +234,17 @@ def plot(result: dict[str, Any], path: str) -> None:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--minutes", type=float, default=10, help="so many while jobs come and end")
     parser.add_argument("--waiting", type=int, default=10_000)
-    parser.add_argument("--still", action="store_true", help="no job comes or ends")
     parser.add_argument(
-        "--slurmdbd-away", type=float, default=0.0, metavar="MINUTES", help="stop slurmdbd in the middle"
+        "--still",
+        type=float,
+        default=0.0,
+        metavar="MINUTES",
+        help="first so many in which no job comes or ends",
+    )
+    parser.add_argument(
+        "--slurmdbd-away", type=float, default=0.0, metavar="MINUTES", help="stop slurmdbd in the middle of these"
     )
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--users", action="store_true", help="also measure users' commands, a minute three times")
@@ -237,7 +252,12 @@ def main() -> None:
     given = parser.parse_args()
     os.environ["SNS_NODES"] = str(given.nodes)
     with thousand() as cluster:
-        result = measure(cluster, given.minutes, given.waiting, still=given.still, away_min=given.slurmdbd_away)
+        fill(cluster, given.waiting)
+        result: dict[str, Any] = {}
+        if given.still:
+            result["still"] = phase(cluster, given.still, given.waiting, still=True, away_min=given.slurmdbd_away)
+        if given.minutes:
+            result["churn"] = phase(cluster, given.minutes, given.waiting, still=False)
         if given.users:
             result["users"] = beside_users(cluster, USERS_S, given.waiting)
     if given.plot:

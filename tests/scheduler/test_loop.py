@@ -14,7 +14,14 @@ from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.specification import Specification
-from slurm_sns.scheduler.dispatch.dispatcher import MOST_FOLLOW_UPS, MOST_UNBOOSTED, SIGN_OF_LIFE_S
+from slurm_sns.scheduler.dispatch.dispatcher import (
+    MOST_FOLLOW_UPS,
+    MOST_PLACING_S,
+    MOST_UNBOOSTED,
+    PLACED_TOGETHER,
+    PUT_OFF,
+    SIGN_OF_LIFE_S,
+)
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES
 from slurm_sns.scheduler.gate.orders import BOOST
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, SPARE_S, Scheduler
@@ -524,6 +531,27 @@ def test_a_long_commit_shows_signs_of_life() -> None:
     wire = Wire()
     site.scheduler(ENFORCE, wire).cycle()
     assert (wire.calls.count("place"), site.heartbeat.beats) == (250, 250 // 64 + 1)
+
+
+def test_a_slow_slurmctld_gets_no_more_placements_in_a_cycle_than_it_makes_in_a_while_and_the_next_one_goes_on() -> (
+    None
+):
+    site = Site(FakeSlurm({"c1": 2 * PLACED_TOGETHER}))
+    site.slurm.submit(*[1] * (PLACED_TOGETHER + 100), memory_per_cpu_mb=10)
+    place = site.slurm.place
+
+    def slowly(*values) -> None:
+        site.slurm.sleep(1.01 * MOST_PLACING_S / PLACED_TOGETHER)
+        place(*values)
+
+    site.slurm.place = slowly
+    scheduler = site.scheduler(ENFORCE)
+    view = scheduler.cycle()
+    assert len(view.plan.starts) == PLACED_TOGETHER
+    assert [job for job, why in view.plan.waiting.items() if why == PUT_OFF] == [*range(513, 613)]
+    scheduler.cycle()
+    assert kinds(site).count(("place", 612)) == 1
+    assert len([each for each in kinds(site) if each[0] == "place"]) == PLACED_TOGETHER + 100, "each of them once"
 
 
 @pytest.mark.parametrize("stands_still", ["before the first order", "during it"])

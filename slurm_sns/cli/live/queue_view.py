@@ -3,10 +3,13 @@
 WHY is a word or two in the table, which is read, and the whole sentence in a pipe, where it is looked for.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from slurm_sns.cli.live.start_words import by_limits, start_range
@@ -18,10 +21,12 @@ from slurm_sns.node_lists import folded
 
 Row = Mapping[str, Any]
 
-#: Job names are cut to this length, because the columns behind them matter more.
+#: Job names, and all but WHY in a very long queue, are cut to this length: the columns behind them matter more.
 LONGEST_NAME = 24
 #: Marks an over-aged job: it goes before all others, and capacity is withheld for it.
 OVER_AGED = "!"
+#: More jobs are shown as lines cut at the terminal's width: rich takes a minute to lay out 100,000 rows, these 2 s.
+MOST_LAID_OUT = 500
 
 
 class QueueColumn(NamedTuple):
@@ -55,6 +60,13 @@ def table(rows: Sequence[Row], now_s: float, width: int, hidden: int = 0, *, hea
     if not rows:
         return "no jobs"
     columns = [column for column in COLUMNS if column.width <= width]
+    laid_out = _laid_out if len(rows) <= MOST_LAID_OUT else _CutLines
+    shown = laid_out(columns, rows, now_s, heading=heading)
+    return Group(shown, Text(f"... and {hidden} more")) if hidden else shown
+
+
+def _laid_out(columns: Sequence[QueueColumn], rows: Sequence[Row], now_s: float, *, heading: bool) -> RenderableType:
+    """The table, in which a long WHY is wrapped, and other cells give way to it."""
     shown = new_table()
     shown.show_header = heading
     for column in columns:
@@ -62,7 +74,35 @@ def table(rows: Sequence[Row], now_s: float, width: int, hidden: int = 0, *, hea
         shown.add_column(column.name, justify=column.side, no_wrap=not wraps, overflow="fold" if wraps else "ellipsis")
     for row in rows:
         shown.add_row(*(plain(column.value(row, now_s)) for column in columns), style=row_style(row))
-    return Group(shown, Text(f"... and {hidden} more")) if hidden else shown
+    return shown
+
+
+class _CutLines:
+    """The same as lines, cut at the terminal's width."""
+
+    def __init__(self, columns: Sequence[QueueColumn], rows: Sequence[Row], now_s: float, *, heading: bool) -> None:
+        self._styles = [""] * heading + [row_style(row) for row in rows]
+        self._columns = [self._cells(column, rows, now_s, heading=heading) for column in columns]
+
+    @staticmethod
+    def _cells(column: QueueColumn, rows: Sequence[Row], now_s: float, *, heading: bool) -> list[str]:
+        """A column's cells, all of the same width."""
+        most = sys.maxsize if column.name == "WHY" else LONGEST_NAME
+        texts = [column.name] * heading + [_cut(printable(column.value(row, now_s)), most) for row in rows]
+        width = max(map(cell_len, texts))
+        if column.side == "right":
+            return [" " * (width - cell_len(text)) + text for text in texts]
+        return [text + " " * (width - cell_len(text)) for text in texts]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        styles = {name: console.get_style(name) for name in set(self._styles)}
+        for name, cells in zip(self._styles, zip(*self._columns, strict=True), strict=True):
+            yield Segment(_cut(" ".join(cells).rstrip(), options.max_width) + "\n", styles[name])
+
+
+def _cut(text: str, most: int) -> str:
+    """The text, cut to so many cells of a terminal."""
+    return text if cell_len(text) <= most else set_cell_size(text, most - 1) + "…"
 
 
 def plain_lines(rows: Sequence[Row], now_s: float, *, heading: bool = True) -> Iterator[str]:

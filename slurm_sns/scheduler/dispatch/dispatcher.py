@@ -7,7 +7,7 @@ let into more partitions: while this scheduler runs, that is not tried again.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from slurm_sns.errors import Infeasible, Refused, SnsError, Unreachable
@@ -98,6 +98,10 @@ def grant(start: Start, job: ObservedJob, *, samples: bool = False) -> Grant:
 
 #: How often the heartbeat is written while a cycle sends changes of many jobs.
 SIGN_OF_LIFE_S = 1.0
+#: Placements are sent for so long in a cycle, in batches of so many. Then gates are renewed, and the queue is looked at
+#: anew: one cycle that filled ten thousand empty nodes took four minutes, and first leases lapsed meanwhile.
+MOST_PLACING_S, PLACED_TOGETHER = 10.0, 512
+PUT_OFF = Reason("it is planned anew in the next cycle: Slurm was sent other placements for all of this one")
 
 
 class OrderQueue:
@@ -341,22 +345,36 @@ class Dispatcher:
                 orders[job.id] = order, start
             except Infeasible as never:
                 notes[job.id] = self._note_failure(str(never), job, situation)
-        self._refused |= {job_id: start.nodes for job_id, (_, start) in orders.items()}
+        left, until_s = list(orders.items()), self._clock.steady() + MOST_PLACING_S
         try:
-            for order, refusal in self.orders.send([order for order, _ in orders.values()]):
-                start = orders[order.job_id][1]
-                job = situation.job(start.job_id)
-                assert job is not None  # noqa: S101  as above
-                if refusal is None:
-                    del self._refused[order.job_id]
-                    self._log_placement(start, job, placed[-1] if placed else None)
-                    placed.append(start)
-                else:
-                    why = f"Slurm refused the placement on {','.join(start.nodes)}: {refusal}"
-                    notes[start.job_id] = self._note_failure(why, job, situation)
+            while left and self._clock.steady() < until_s:
+                batch, left = left[:PLACED_TOGETHER], left[PLACED_TOGETHER:]
+                self._send_placements(dict(batch), situation, placed, notes)
         except Unreachable as problem:
             return problem
+        notes |= {start.job_id: PUT_OFF for _, (_, start) in left}
         return None
+
+    def _send_placements(
+        self,
+        orders: Mapping[int, tuple[GateOrder, Start]],
+        situation: Situation,
+        placed: list[Start],
+        notes: dict[int, str],
+    ) -> None:
+        """Send these placements and add those that Slurm accepted to `placed`, notes on the others to `notes`."""
+        self._refused |= {job_id: start.nodes for job_id, (_, start) in orders.items()}
+        for order, refusal in self.orders.send([order for order, _ in orders.values()]):
+            start = orders[order.job_id][1]
+            job = situation.job(start.job_id)
+            assert job is not None  # noqa: S101  planning lets no other through
+            if refusal is None:
+                del self._refused[order.job_id]
+                self._log_placement(start, job, placed[-1] if placed else None)
+                placed.append(start)
+            else:
+                why = f"Slurm refused the placement on {','.join(start.nodes)}: {refusal}"
+                notes[start.job_id] = self._note_failure(why, job, situation)
 
     def _widen(self, situation: Situation, notes: dict[int, str]) -> Unreachable | None:
         """Give jobs more partitions, users taking turns; return the error that ended this early.

@@ -7,7 +7,7 @@ wishes of one owner's jobs, by their texts, are limited: a job with another one 
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import inf
@@ -20,7 +20,7 @@ from slurm_sns.model import Alternative, Reason, Resources, WaitKind
 from slurm_sns.policies.base import Choice
 from slurm_sns.policies.placement.request import holding
 from slurm_sns.scheduler.gate import arrays
-from slurm_sns.scheduler.observation import Observation, ObservedJob, ObservedNode
+from slurm_sns.scheduler.observation import Observation, ObservedJob
 from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
 from slurm_sns.scheduler.snapshot.geometry import alike, names_no_memory, needs_alike
 from slurm_sns.scheduler.snapshot.limits import AccountLimits, PartitionLimits
@@ -68,24 +68,17 @@ class _Wish(NamedTuple):
     whole_memory_per_cpu_mb: int | None
     """Of a job with whole nodes (--exclusive): Slurm gives it this memory for each of their CPUs."""
 
-    def admitted(self, nodes: Iterable[ObservedNode]) -> Iterator[str]:
-        """The names of the nodes that it leaves.
+    def nodes(self, sets: NodeSets) -> int:
+        """The nodes that it leaves.
 
         Raises:
             BadInput: the constraint is none that we read.
         """
-        constraint, excluded = constraints.read(self.constraint), frozenset(self.excluded)
-        known: dict[frozenset[str], bool] = {}
-        for node in nodes:
-            if node.features not in known:
-                known[node.features] = constraints.admits(constraint, node.features)
-            if known[node.features] and node.name not in excluded and self._has_memory(node):
-                yield node.name
-
-    def _has_memory(self, node: ObservedNode) -> bool:
-        """Whether the node, if it were empty, has the memory that the job gets with all CPUs."""
-        per_cpu_mb = self.whole_memory_per_cpu_mb
-        return per_cpu_mb is None or per_cpu_mb * node.capacity.cores * node.threads_per_core <= node.capacity.memory_mb
+        constraint, bits = constraints.read(self.constraint), 0
+        for (features, cpus, memory_mb), nodes in sets.alike_to_wishes.items():
+            if (self.whole_memory_per_cpu_mb or 0) * cpus <= memory_mb and constraints.admits(constraint, features):
+                bits |= nodes
+        return bits & ~sets.of_names(self.excluded)
 
 
 class Eligibility:
@@ -111,7 +104,6 @@ class Eligibility:
         self._account_limits = AccountLimits(observation.tres_limits)
         self.now_s = now_s
         self._spreader = Spreader(spreading)
-        self._one_memory: dict[int, bool] = {}
         self._wishes: defaultdict[int, dict[_Wish, int]] = defaultdict(dict)
         self._known_wishes: dict[tuple[int, str, int, int | None], int] = {}
         self._kept: dict[tuple[int, int], int] = {}
@@ -189,7 +181,7 @@ class Eligibility:
                     "(--constraint, --exclude, --exclusive with other --mem-per-cpu): Slurm places the others"
                 )
             try:
-                wishes[wish] = self._sets.of_names(wish.admitted(self._all_nodes))
+                wishes[wish] = wish.nodes(self._sets)
             except BadInput as problem:
                 raise Infeasible(str(problem)) from None
         return wishes[wish]
@@ -273,7 +265,7 @@ class Eligibility:
 
     def _choice(self, job: ObservedJob, partitions: tuple[str, ...]) -> Choice:
         ever = self._ever(job, partitions)
-        if names_no_memory(job) and not self._are_of_one_memory(ever):
+        if names_no_memory(job) and len({kind.capacity.memory_mb for kind in self._sets.kinds(ever)}) > 1:
             raise Infeasible(
                 "it gets all the memory of its nodes, and the nodes of its partitions differ in memory: "
                 "Slurm must choose them"
@@ -308,11 +300,6 @@ class Eligibility:
         return not self._topology.unknown and any(
             holding(alternative.demand, self._sets.kinds(ever & part)) >= alternative.nodes for part in self._parts
         )
-
-    def _are_of_one_memory(self, ever: int) -> bool:
-        if ever not in self._one_memory:
-            self._one_memory[ever] = len({node.capacity.memory_mb for node in self._sets.members(ever)}) <= 1
-        return self._one_memory[ever]
 
     def _allowed_now(self, job: ObservedJob, partitions: tuple[str, ...]) -> frozenset[str]:
         allowed = self._allowed_bits(job, partitions)

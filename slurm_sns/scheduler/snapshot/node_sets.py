@@ -6,14 +6,16 @@ kinds alone: nodes of the same capacity and threads are one kind, and a cluster 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from itertools import compress
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from slurm_sns.model import Resources
 from slurm_sns.scheduler.observation import ObservedNode
 from slurm_sns.topology import Topology
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 class NodeKind(NamedTuple):
@@ -56,7 +58,7 @@ class NodeSets:
         self._members: dict[int, tuple[ObservedNode, ...]] = {}
         self._kinds: dict[int, NodeKinds] = {}
         self._names: dict[int, frozenset[str]] = {}
-        self._of_partition = self._by(lambda node: node.partitions)
+        self._of_partition = self.by(lambda node: node.partitions)
 
     def of_names(self, names: Iterable[str]) -> int:
         """The nodes of these names; a name that is not among the nodes is left out."""
@@ -69,9 +71,17 @@ class NodeSets:
             bits |= self._of_partition.get(name, 0)
         return bits
 
+    def by(self, names: Callable[[ObservedNode], Iterable[Name]]) -> dict[Name, int]:
+        """The nodes that have each of the names."""
+        places: dict[Name, list[int]] = {}
+        for place, node in enumerate(self._nodes):
+            for name in names(node):
+                places.setdefault(name, []).append(place)
+        return {name: self._bits(each) for name, each in places.items()}
+
     def parts(self, topology: Topology) -> list[int]:
         """The parts of the network: nodes that the same highest switch joins; none where all are connected alike."""
-        return list(self._by(lambda node: topology.path(node.name)[-1:]).values())
+        return list(self.by(lambda node: topology.path(node.name)[-1:]).values())
 
     def members(self, bits: int) -> tuple[ObservedNode, ...]:
         """The nodes of a set, in the order of all nodes."""
@@ -80,9 +90,11 @@ class NodeSets:
         return self._members[bits]
 
     def kinds(self, bits: int) -> NodeKinds:
-        """The kinds of a set's nodes."""
+        """The kinds of a set's nodes, in the order in which they come first."""
         if bits not in self._kinds:
-            self._kinds[bits] = kinds_of(self.members(bits))
+            shared = ((kind, bits & nodes) for kind, nodes in self._of_kind.items())
+            there = sorted((nodes & -nodes, kind, nodes.bit_count()) for kind, nodes in shared if nodes)
+            self._kinds[bits] = tuple(NodeKind(*kind, number) for _, kind, number in there)
         return self._kinds[bits]
 
     def names(self, bits: int) -> frozenset[str]:
@@ -91,16 +103,19 @@ class NodeSets:
             self._names[bits] = one_of_equals(frozenset(node.name for node in self._each(bits)))
         return self._names[bits]
 
+    @cached_property
+    def alike_to_wishes(self) -> dict[tuple[frozenset[str], int, int], int]:
+        """The nodes by their features, CPUs and memory, which is what a job can ask of a node."""
+        return self.by(
+            lambda node: [(node.features, node.capacity.cores * node.threads_per_core, node.capacity.memory_mb)]
+        )
+
+    @cached_property
+    def _of_kind(self) -> dict[tuple[Resources, int], int]:
+        return self.by(lambda node: [(node.capacity, node.threads_per_core)])
+
     def _each(self, bits: int) -> Iterator[ObservedNode]:
         return compress(self._nodes, map(int, reversed(f"{bits:b}")))
-
-    def _by(self, names: Callable[[ObservedNode], Iterable[str]]) -> dict[str, int]:
-        """The nodes that have each of the names."""
-        places: dict[str, list[int]] = {}
-        for place, node in enumerate(self._nodes):
-            for name in names(node):
-                places.setdefault(name, []).append(place)
-        return {name: self._bits(each) for name, each in places.items()}
 
     def _bits(self, places: Iterable[int]) -> int:
         flags = bytearray(len(self._nodes) // 8 + 1)

@@ -1,6 +1,7 @@
 """`sns queue`: a table that fits the terminal, and a text that awk can read."""
 
 import pytest
+from rich.cells import cell_len
 from shown import EVIL, FORBIDDEN, NOW, amounts, printed, row
 
 from slurm_sns.cli.live.queue_view import plain_lines, table
@@ -46,6 +47,24 @@ def test_the_table_fits_the_terminal_and_says_who_and_why(width: int) -> None:
     lines = printed(table([row(reason=WAITS), row(job_id=8, **RUNS)], NOW, width), width).splitlines()
     assert all(len(line) <= width for line in lines)
     assert {"POS", "JOBID", "USER", "SINCE", "WHY"} <= set(lines[0].split())
+
+
+@pytest.mark.parametrize("width", [40, 80, 160, 300])
+def test_a_very_long_queue_has_the_same_columns_in_lines_that_fit(width: int) -> None:
+    rows = [row(job_id=number, name="语" * 30, nodes=["c1"] * (number % 2), reason=WAITS) for number in range(600)]
+    few, many = (printed(table(some, NOW, width, hidden=3), width).splitlines() for some in (rows[:500], rows))
+    assert many[0].split() == few[0].split()
+    assert len(many) == 602
+    assert many[-1] == "... and 3 more"
+    assert all(cell_len(line) <= width for line in many)
+
+
+@pytest.mark.parametrize("field", ["name", "user", "account", "partition", "reason", "state"])
+def test_no_field_reaches_the_terminal_as_more_than_text_in_a_very_long_queue(field: str) -> None:
+    text = printed(table([row(**{field: EVIL})] * 600, NOW, 400), 400)
+    assert not [each for each in FORBIDDEN if each in text]
+    assert text.count("[bold]") >= 600
+    assert text.count("\n") == 601
 
 
 def test_in_plain_text_a_job_is_one_line_whose_words_stand_at_fixed_places() -> None:
