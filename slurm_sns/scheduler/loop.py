@@ -34,6 +34,7 @@ from slurm_sns.scheduler.ports import NO_RESTARTS, Ports
 from slurm_sns.scheduler.restarts.restarter import NO_RESTARTS_YET, Restarter
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.sharing.sharer import NOTHING_SHARED, Sharer
+from slurm_sns.scheduler.snapshot.ahead import ahead_of_time, to_take_back
 from slurm_sns.scheduler.snapshot.situation import Carried, Explorations, Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.wire.values import NodeState
@@ -56,6 +57,8 @@ def _saying_what_explores(plan: Plan, explorations: Explorations) -> Plan:
 
 #: While slurmctld does not answer, it is asked again at least this often.
 LONGEST_RETRY_S = 10.0
+#: Why a job is placed that may not start yet.
+AHEAD = "placed ahead, as nothing waits for room: Slurm starts it when the jobs end that it waits for"
 #: The least time between two cycles when a policy asks for an earlier one.
 LEAST_INTERVAL_S = 0.1
 #: Two looks are at least so many times as far apart as the call takes that shows the jobs, during a part of which
@@ -219,6 +222,7 @@ class Scheduler:
                 if self._sharer is not None and lost is None:
                     paused, lost = self._sharer.pause(situation, wanted, self._dispatcher.orders.answers)
                     restarts = {**restarts, **paused}
+                lost = lost or self._place_ahead(situation, plan, notes, started_s)
         if self._sharer is not None and lost is None:
             lost = self._sharer.keep(situation, self._dispatcher.orders.answers, disabled=disabled)
         self._tries.store()
@@ -289,6 +293,28 @@ class Scheduler:
             if job_id in plan.waiting
         }
         return replace(plan, waiting={**plan.waiting, **more}) if more else plan
+
+    def _place_ahead(
+        self, situation: Situation, plan: Plan, notes: dict[int, str], began_s: float
+    ) -> Unreachable | None:
+        """Place jobs that wait for others alone, or take such placements back; return the error that ended this early.
+
+        They have a line of their own in the decision record: they are planned on other nodes than the others.
+        """
+        try:
+            notes |= self._dispatcher.take_back(situation, *to_take_back(situation, plan))
+        except Unreachable as problem:
+            return problem
+        if self._restarter is not None or self._sharer is not None:  # suspended jobs may want the nodes
+            return None
+        ahead = ahead_of_time(situation, plan, self._settings, self._agent_link.spreading)
+        if ahead is None:
+            return None
+        wanted = self._sendable(self._policy.plan(ahead.snapshot), ahead)
+        starts = [replace(start, reason=f"{AHEAD}; {start.reason}") for start in wanted.starts if start.cpu_share == 1]
+        done, lost = self._dispatcher.commit(ahead, replace(wanted, actions=tuple(starts)), {})
+        self._decision_record.add(began_s, ahead, done, {})
+        return lost
 
     def _sendable(self, plan: Plan, situation: Situation) -> Plan:
         """The plan with nothing but what may be sent; each other action is logged as an error.

@@ -41,8 +41,8 @@ def test_a_chain_of_jobs_is_placed_link_by_link_and_a_hopeless_one_blocks_nobody
     behind = cluster.submit("-t 5 -n1", "true")
     links = [first, second, third, last]
     cluster.wait_for("the first runs", lambda: cluster.job(first).state == "RUNNING")
-    assert all(cluster.job(number).is_gated for number in (second, third, last))
-    cluster.wait_for("it is said", lambda: "waits for its dependency" in said(cluster, second))
+    cluster.wait_for("it is said", lambda: "starts it when other jobs end" in said(cluster, second))
+    assert {cluster.job(number).state for number in (second, third, last)} == {"PENDING"}
     assert cluster.wait_for_end([behind])[behind].state == "COMPLETED"
     tell(cluster)
     ended = cluster.wait_for_end(links, timeout_s=300)
@@ -54,6 +54,19 @@ def test_a_chain_of_jobs_is_placed_link_by_link_and_a_hopeless_one_blocks_nobody
 
     cluster.wait_for("Slurm says it", lambda: cluster.job(hopeless).reason == "DependencyNeverSatisfied", 120)
     cluster.wait_for("it is said", lambda: "DependencyNeverSatisfied" in said(cluster, hopeless))
+
+
+def test_a_job_that_is_placed_ahead_is_gated_again_when_another_waits_for_room(cluster: Cluster) -> None:
+    cluster.run("rm -f told", "alice")
+    first = cluster.submit("-t 30 -n1", UNTIL_TOLD)
+    ahead = cluster.submit(f"-t 5 -n1 -d afterok:{first}", "true")
+    cluster.wait_for("it is placed ahead", lambda: cluster.job(ahead).pinned_to)
+    large = cluster.submit("-t 5 -N4 -n4 --exclusive", "true")
+    cluster.wait_for("it is gated again", lambda: cluster.job(ahead).is_gated)
+    assert not cluster.job(ahead).pinned_to
+    assert cluster.job(large).state == "PENDING"
+    tell(cluster)
+    assert {job.state for job in cluster.wait_for_end([first, ahead, large]).values()} == {"COMPLETED"}
 
 
 def test_each_kind_of_dependency_lets_a_job_start_about_when_slurm_alone_would(cluster: Cluster) -> None:

@@ -63,6 +63,7 @@ class FakeSlurm:
         self.shown: dict = {}  # more of the observation
         self.jobs_to_a_core = 1  # OverSubscribe=FORCE:n
         self.signalled: list[tuple[int, str]] = []
+        self.after: dict[int, int] = {}  # job -> the job that must have ended before
 
     def submit(self, *tasks: int, run_s: float = 3.0, words: str = "", **fields) -> None:
         """Submit jobs, one for each number of tasks, as the submit filter gates them."""
@@ -236,11 +237,25 @@ class FakeSlurm:
                 self.ended.append(each.id)
             if self.jobs[each.id].state is JobState.ENDED and each.end_s + self.min_job_age_s <= self.time_s:
                 del self.jobs[each.id]
+        for later, earlier in self.after.items():
+            if later in self.jobs:
+                self.change(later, waits_for_others=earlier not in self.ended)
         for each in sorted(self.jobs.values(), key=lambda each: -each.priority):
             may_start = each.priority > 0 and each.begin_s <= self.time_s and not self.starts_nothing
-            if each.state is JobState.PENDING and may_start and not each.waits_for_others:
+            if each.state is JobState.PENDING and may_start and not self.waits(each):
                 self.start(self.split(each, next(listed(each.array_tasks))) if each.is_array_record else each)
         self.in_use.append(sum(map(self.used, self.cores)))
+
+    def waits(self, waiting) -> bool:
+        """Whether it waits for other jobs: then Slurm forgets a begin time that is past."""
+        running = [each for each in self.jobs.values() if each.state is JobState.RUNNING]
+        tasks = sum(each.array_id == waiting.array_id for each in running)
+        reason = "Dependency" if waiting.waits_for_others else ""
+        if not reason and waiting.array_limit and tasks >= waiting.array_limit:
+            reason = "JobArrayTaskLimit"
+        begin_s = 0 if reason else waiting.begin_s or int(self.time_s)
+        self.change(waiting.id, reason=reason or waiting.reason, begin_s=begin_s)
+        return reason != ""
 
     def start(self, waiting) -> None:
         running = (each for each in self.jobs.values() if each.state is JobState.RUNNING)

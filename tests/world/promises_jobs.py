@@ -117,7 +117,8 @@ class Job:
         changed_s: when anybody but the daemons in `written_s` last changed it.
         written_s: when each daemon of ours last changed it.
         waits_s: since when it waits, and no longer completes; infinity from a requeue until then.
-        tries_s: since when a placement of ours waits for Slurm to start the job, with slurmctld there.
+        tries_s: since when a placement of ours waits for Slurm to start the job, with slurmctld there; infinity while
+            the job waits for other jobs.
         is_mixed: its mark was changed by others: by an administrator, or by a daemon of ours, unseen by the next one.
         allowed: how often it may have started by now.
         moves: how often we have restarted it.
@@ -208,6 +209,8 @@ class Jobs:
             self._submitted(event)
         elif kind == "refused" and event.job in self.of:
             self.of[event.job].refused_s = event.at_s
+        elif kind in ("waits for others", "may start"):
+            _looked_at_by_slurm(event, self.of[event.job])
         elif "now" in event.data:
             self._changed(event, self.of[event.job])
 
@@ -303,6 +306,12 @@ class Jobs:
             job.now, job.changed_s, job.waits_s = now_of[job_id], event.at_s, event.at_s
             job.tries_s = event.at_s if job.is_placed else inf
             job.people_s = dict.fromkeys(CONCERNS.values(), event.at_s)
+
+
+def _looked_at_by_slurm(event: Event, job: Job) -> None:
+    """A pass of Slurm has found that other jobs keep this one from starting, or do so no more."""
+    job.now = event.data["now"]
+    job.tries_s = event.at_s if event.kind == "may start" and job.is_placed else inf
 
 
 def _kept(job: Job) -> Job:

@@ -545,6 +545,18 @@ class Slurm:
             job.begin_s = 0
             changed(job)
 
+    def wait_for_others(self, job: ModelJob) -> None:
+        """A pass has found that the job waits for other jobs, by its dependency or its array's limit."""
+        if 0 < job.begin_s <= self.world.wall_s():
+            self.forget_begin(job)
+            self._tell("waits for others", job, "slurm")
+
+    def begin(self, job: ModelJob) -> None:
+        """A pass has found that the job may start from now on."""
+        job.begin_s = int(self.world.wall_s())
+        changed(job)
+        self._tell("may start", job, "slurm")
+
     def _release(self, job: ModelJob, by: str) -> None:
         """Release the job. A begin time that lies ahead stays."""
         self._check_unfinished(job, by)

@@ -250,13 +250,12 @@ class Passes:
         if job.dependency is not None:
             slurm.check_dependency(job)
             if job.dependency_state != "fulfilled":
-                slurm.forget_begin(job)
+                slurm.wait_for_others(job)
                 return "DependencyNeverSatisfied" if job.dependency_state == "failed" else "Dependency"
         if job.begin_s > slurm.world.wall_s():
             return "BeginTime"
         if job.begin_s == 0:  # it may start from now on
-            job.begin_s = int(slurm.world.wall_s())
-            changed(job)
+            slurm.begin(job)
         partition = slurm.partitions[job.partition]
         if partition.state not in ("UP", "DRAIN"):
             return "PartitionDown" if partition.state == "DOWN" else "PartitionInactive"
@@ -264,7 +263,7 @@ class Passes:
         if limit:
             return limit
         if job.array_limit and use.tasks[job.array_id] >= job.array_limit:
-            slurm.forget_begin(job)
+            slurm.wait_for_others(job)
             return "JobArrayTaskLimit"
         if use.jobs[job.user] >= slurm.limits.jobs.get(job.user, inf):
             return "AssocMaxJobsLimit"

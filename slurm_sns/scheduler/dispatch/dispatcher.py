@@ -16,7 +16,7 @@ from slurm_sns.model import Plan, Reason, Release, Start, WaitKind
 from slurm_sns.scheduler.agent_link import AgentLink
 from slurm_sns.scheduler.gate.failed_placements import failed, not_started
 from slurm_sns.scheduler.gate.job_status import Status
-from slurm_sns.scheduler.gate.leases import ByLimits, no_estimates, renewals
+from slurm_sns.scheduler.gate.leases import ByLimits, next_gate_s, no_estimates, renewals
 from slurm_sns.scheduler.gate.orders import (
     Answer,
     GateOrder,
@@ -26,6 +26,7 @@ from slurm_sns.scheduler.gate.orders import (
     free,
     place,
     reached,
+    regate,
     renew,
     round_robin,
     widen,
@@ -294,6 +295,14 @@ class Dispatcher:
             elif order.kind is OrderKind.FREE:
                 tries.pop(job.id, None)
         return notes
+
+    def take_back(self, situation: Situation, jobs: Iterable[ObservedJob], why: str) -> dict[int, str]:
+        """Gate placed jobs again, which nobody has failed to start; return what was done, by job id."""
+        now_s, lease = self._clock.now(), situation.surveyed.lease
+        gates = ((job, next_gate_s(job, now_s, lease)) for job in jobs)
+        orders = ((job, None if gate_s is None else regate(job, gate_s, now_s)) for job, gate_s in gates)
+        sent = [(order, why) for _, order in orders if order is not None]
+        return {order.job_id: why for order, why in self.orders.follow_up(sent)}
 
     def unboost(self, situation: Situation) -> None:
         """Take the boost off jobs that have started."""

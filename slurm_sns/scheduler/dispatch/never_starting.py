@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from slurm_sns.log import printable
-from slurm_sns.scheduler.gate.survey import NEVER_SATISFIED
+from slurm_sns.scheduler.gate.job_status import NEVER_SATISFIED
 from slurm_sns.scheduler.observation import ObservedJob
 from slurm_sns.scheduler.ports import Mail, Ports
 from slurm_sns.scheduler.snapshot.situation import Situation

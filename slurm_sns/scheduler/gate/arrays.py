@@ -27,13 +27,13 @@ TURN_S = 60.0
 
 
 def busy_tasks(jobs: Iterable[ObservedJob], statuses: Mapping[int, Status]) -> Counter[int]:
-    """How many tasks of each array have left the queue and count towards its limit, by array id."""
+    """How many tasks of each array have left the queue and count towards its limit, ours or not, by array id."""
     return Counter(
         job.array_id
         for job in jobs
         if job.array_id is not None
         and job.task is not None
-        and (statuses[job.id].has_placement or statuses[job.id] is Status.RUNNING)
+        and (statuses[job.id].has_placement or job.state.occupies_nodes)
     )
 
 

@@ -24,9 +24,9 @@ from slurm_sns.scheduler.settings import Settings
 
 #: After this many placements that Slurm refused or did not start, the job is given to Slurm as it is.
 MOST_FAILURES = 8
-#: Slurm's reasons for not starting a job that may pass: a partition or an array has reached a limit for now, or its
-#: dependency is open again. Pauses grow as after any failure, but the job is never given to Slurm.
-PASSING_LIMITS = ("Partition", "JobArrayTaskLimit", "Dependency")
+#: Slurm's reasons for not starting a job that may pass: a partition has reached a limit for now, or its dependency can
+#: not be fulfilled as things stand. Pauses grow as after any failure, but the job is never given to Slurm.
+PASSING_LIMITS = ("Partition", "Dependency")
 #: The most letters kept of Slurm's reason; its longest one has 33.
 MOST_REASON = 64
 

@@ -25,6 +25,10 @@ def is_limit(reason: str) -> bool:
 
 #: How Slurm's reasons for waiting for other jobs begin: Dependency, DependencyNeverSatisfied.
 _DEPENDENCY = "Dependency"
+#: Slurm's reason for a dependency that can never be fulfilled.
+NEVER_SATISFIED = "DependencyNeverSatisfied"
+#: Slurm's reason where as many tasks of an array run as its `%N` allows.
+_ARRAY_LIMIT = "JobArrayTaskLimit"
 
 
 class Status(StrEnum):
@@ -36,6 +40,7 @@ class Status(StrEnum):
     RUNNING = "running"
     REQUEUED = "requeued after it ran"
     PLACED = "placed, Slurm is starting it"
+    AHEAD = "placed, Slurm starts it when other jobs end"
     OVERDUE = "placed, but Slurm has not started it in time"
     HALF_APPLIED = "placed, but Slurm made only a part of the change"
     HELD_PLACED = "held after we placed it"
@@ -51,7 +56,7 @@ class Status(StrEnum):
 
         An overdue job may start before its placement is taken back, so it counts for one cycle more.
         """
-        return self is Status.PLACED or self is Status.OVERDUE
+        return self in (Status.PLACED, Status.AHEAD, Status.OVERDUE)
 
 
 def status_of(job: ObservedJob, now_s: float, place_timeout_s: float) -> Status:
@@ -81,9 +86,13 @@ def _placed(job: ObservedJob, record: Record, now_s: float, place_timeout_s: flo
         return Status.HALF_APPLIED
     if is_held(job):
         return Status.HELD_PLACED
-    # A clock that was set back since would otherwise make the job wait until it has caught up: hence abs.
-    is_late = abs(now_s - (record.placed_s or 0)) > place_timeout_s
-    return Status.OVERDUE if is_late or job.reason == SLURMS_HOLD or is_limit(job.reason) else Status.PLACED
+    if (waits_for_others(job) or job.reason == _ARRAY_LIMIT) and job.reason != NEVER_SATISFIED:
+        return Status.AHEAD
+    # Slurm sets the begin time when the job waits for others no more. A clock that was set back since would otherwise
+    # make the job wait until it has caught up: hence abs.
+    is_late = abs(now_s - max(record.placed_s or 0, job.begin_s)) > place_timeout_s
+    will_not_start = job.reason in (SLURMS_HOLD, NEVER_SATISFIED) or is_limit(job.reason)
+    return Status.OVERDUE if is_late or will_not_start else Status.PLACED
 
 
 def _waiting(job: ObservedJob, record: Record, now_s: float) -> Status:

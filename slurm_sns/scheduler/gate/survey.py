@@ -11,6 +11,7 @@ from slurm_sns.model import Reason, WaitKind
 from slurm_sns.scheduler.gate.arrays import busy_tasks, within_limits
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES, Try, pause, still_meant, waiting_for_limits
 from slurm_sns.scheduler.gate.job_status import (
+    NEVER_SATISFIED,
     Status,
     is_held,
     is_limit,
@@ -24,8 +25,6 @@ from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.submit.judge import ADVISE
 
-#: Slurm's reason for a dependency that can never be fulfilled.
-NEVER_SATISFIED = "DependencyNeverSatisfied"
 #: In the modes that gate nothing, why a gated job is given to Slurm.
 NOT_ENFORCED = "mode not enforce"
 #: Why a job is given to Slurm whose owner asks for that (`sns release JOBID`).
@@ -46,6 +45,7 @@ class Survey:
         blocked: why each of the other jobs to plan cannot be planned now.
         rooms: how many tasks of a limited array's record may be planned now.
         tries: the tries that still count.
+        ahead: the jobs that are placed ahead.
         settled: those of the candidates that stay so, as long as Slurm shows them unchanged, until their gates lapse.
     """
 
@@ -57,6 +57,7 @@ class Survey:
     blocked: Mapping[int, str]
     rooms: Mapping[int, int] = field(default_factory=dict)
     tries: Mapping[int, Try] = field(default_factory=dict)
+    ahead: tuple[ObservedJob, ...] = ()
     settled: Mapping[int, ObservedJob] = field(default_factory=dict)
 
 
@@ -137,6 +138,7 @@ def survey(
         blocked,
         rooms,
         tries,
+        tuple(ours[job_id] for job_id in sorted(placed) if statuses[job_id] is Status.AHEAD),
         settled,
     )
 

@@ -10,7 +10,7 @@ from live import BOB, ENFORCE, job
 
 from slurm_sns.errors import Refused
 from slurm_sns.scheduler.dispatch.never_starting import MOST_ADDRESSES, MOST_USERS, PAUSE_S, address, mail
-from slurm_sns.scheduler.gate.survey import NEVER_SATISFIED
+from slurm_sns.scheduler.gate.job_status import NEVER_SATISFIED
 from slurm_sns.scheduler.observation import ObservedPartition
 
 TOO_LARGE = {"memory_per_cpu_mb": 200_000}

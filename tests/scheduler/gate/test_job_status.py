@@ -51,12 +51,30 @@ def test_a_job_with_the_nodes_of_its_record_and_an_open_gate_is_placed(begin_s):
 
 
 def test_a_placed_job_that_slurm_has_not_started_in_time_is_overdue():
-    assert seen(placed({"placed_s": NOW - 10})) is Status.PLACED
-    assert seen(placed({"placed_s": NOW - 11})) is Status.OVERDUE
+    assert seen(placed({"placed_s": NOW - 10}, begin_s=NOW - 10)) is Status.PLACED
+    assert seen(placed({"placed_s": NOW - 11}, begin_s=NOW - 11)) is Status.OVERDUE
 
 
 def test_a_placed_job_whose_time_lies_ahead_because_the_clock_was_set_back_is_overdue():
     assert seen(placed({"placed_s": NOW + 11})) is Status.OVERDUE
+
+
+@pytest.mark.parametrize(
+    "fields", [{"waits_for_others": True}, {"reason": "Dependency"}, {"reason": "JobArrayTaskLimit"}]
+)
+def test_a_placed_job_that_waits_for_others_is_placed_ahead_and_never_overdue(fields):
+    assert seen(placed({"placed_s": NOW - 9000}, begin_s=0, **fields)) is Status.AHEAD
+    assert seen(placed(**fields)) is Status.AHEAD
+    assert seen(placed(priority=0, reason="JobHeldUser", waits_for_others=True)) is Status.HELD_PLACED
+
+
+def test_a_job_placed_ahead_has_its_whole_time_to_start_from_when_it_waits_no_more():
+    assert seen(placed({"placed_s": NOW - 9000}, begin_s=NOW - 10, reason="Resources")) is Status.PLACED
+    assert seen(placed({"placed_s": NOW - 9000}, begin_s=NOW - 11, reason="Resources")) is Status.OVERDUE
+
+
+def test_a_placed_job_whose_dependency_can_never_be_fulfilled_is_overdue_at_once():
+    assert seen(placed(begin_s=0, waits_for_others=True, reason="DependencyNeverSatisfied")) is Status.OVERDUE
 
 
 @pytest.mark.parametrize("reason", ["AssocMaxJobsLimit", "QOSGrpCpuLimit", "MaxCpuPerAccount", "BadConstraints"])

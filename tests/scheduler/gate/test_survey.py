@@ -87,7 +87,7 @@ def test_the_back_off_doubles_up_to_its_limit() -> None:
     assert before.failures == MOST_FAILURES
 
 
-@pytest.mark.parametrize("reason", ["AssocMaxJobsLimit", "PartitionDown", "JobArrayTaskLimit", "Dependency"])
+@pytest.mark.parametrize("reason", ["AssocMaxJobsLimit", "PartitionDown", "DependencyNeverSatisfied"])
 def test_a_job_that_slurm_may_start_later_is_tried_ever_more_seldom_and_never_given_away(reason: str) -> None:
     known = None
     for _ in range(3 * MOST_FAILURES):
@@ -128,7 +128,11 @@ def test_a_try_of_a_job_that_waits_for_us_no_more_is_forgotten(seen, known: Try)
 @pytest.mark.parametrize(
     ("seen", "kind", "why"),
     [
-        (pinned(1, "c1", noted={"placed_s": 0}, reason="Resources"), "regate", "did not start it: Resources"),
+        (
+            pinned(1, "c1", noted={"placed_s": 0}, begin_s=0, reason="Resources"),
+            "regate",
+            "did not start it: Resources",
+        ),
         (pinned(1, "c1", reason="AssocGrpCpuLimit"), "regate", "did not start it: AssocGrpCpuLimit"),
         (pinned(1, "c1", reason="BadConstraints", priority=0), "regate", "did not start it: BadConstraints"),
         (pinned(1, "c1", restarts=1), "regate", "requeued after it ran"),
