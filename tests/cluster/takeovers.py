@@ -98,12 +98,16 @@ def _summary(name: str, gaps: list[Gap]) -> dict[str, float]:
     return {"times": len(found), "median_s": statistics.median(found), "longest_s": max(found)}
 
 
-def _finish(two: TwoControllers) -> None:
-    """Cancel what waits and is not held; release the others, and wait until no job is left."""
+def _finish(two: TwoControllers) -> set[int]:
+    """Cancel what waits and is not held; release the others, and wait until no job is left. Returns the cancelled ones.
+
+    Accounting would tell them only later.
+    """
     held = set(two.held())
-    waiting = [int(number) for number in two.cluster.run("squeue -a -h -t PD -o %i").split()]
+    waiting = {int(number) for number in two.cluster.run("squeue -a -h -t PD -o %i").split()}
     # Jobs that ran, and that Slurm has requeued, are to end by themselves.
-    two.cluster.run(f"scancel {' '.join(str(each) for each in waiting if each not in held | two.began().keys())}; true")
+    cancelled = waiting - held - two.began().keys()
+    two.cluster.run(f"scancel {' '.join(map(str, sorted(cancelled)))}; true")
 
     def is_empty() -> bool:
         try:
@@ -113,19 +117,18 @@ def _finish(two: TwoControllers) -> None:
             return False
 
     two.cluster.wait_for("no job is left", is_empty, LAST_S, every_s=5)
+    return cancelled
 
 
-def _said(two: TwoControllers, takeovers: Takeovers, before: int) -> dict[str, object]:
+def _said(two: TwoControllers, takeovers: Takeovers, cancelled: set[int], before: int) -> dict[str, object]:
     runs = two.runs()
-    states = two.cluster.run("sacct -n -X -P -a -S now-3hours -o JobIDRaw,State")
-    cancelled = {int(line.split("|")[0]) for line in states.splitlines() if "CANCELLED" in line}
     twice = {number: times for number, times in runs.items() if len(times) > 1}
     names = dict.fromkeys(each.act for each in takeovers.gaps)
     return {
         "gaps": {name: _summary(name, takeovers.gaps) for name in names},
         "submitted": len(takeovers.submitted),
         "ran": len(runs),
-        "cancelled_at_the_end": len(set(takeovers.submitted) & cancelled - runs.keys()),
+        "cancelled_at_the_end": len(cancelled - runs.keys()),
         "never_ran": sorted(set(takeovers.submitted) - runs.keys() - cancelled),
         "ran_twice_requeued_by_slurm": {number: times for number, times in twice.items() if times[-1][1]},
         "ran_twice_otherwise": {number: times for number, times in twice.items() if not times[-1][1]},
@@ -149,14 +152,15 @@ def main() -> None:
     before = changes(two.placements())
     takeovers = Takeovers(two, alone=told.alone)
     rounds, problem = 0, ""
+    cancelled: set[int] = set()
     try:
         while rounds < told.rounds and time.monotonic() < last_s:
             takeovers.round()
             rounds += 1
-        _finish(two)
+        cancelled = _finish(two)
     except (TimeoutError, CommandFailed) as failed:
         problem = str(failed)
-    said = {"rounds": rounds, "stopped_by": problem} | _said(two, takeovers, before)
+    said = {"rounds": rounds, "stopped_by": problem} | _said(two, takeovers, cancelled, before)
     sys.stdout.write(json.dumps(said, indent=2) + "\n")
 
 
