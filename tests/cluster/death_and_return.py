@@ -1,4 +1,6 @@
-"""By hand, not yet run: two controllers, the primary is killed, comes back, and hands over; each time the scheduler beside slurmctld plans.
+"""Two controllers: the primary is killed, comes back and hands over; by hand, and not yet run.
+
+Each time the scheduler beside slurmctld is to plan.
 
 In a mini cluster of its own, because Slurm's configuration has two SlurmctldHost lines there. No job begins or ends
 within seconds of the kill: what slurmctld was told last is lost with it, also without slurm_sns, and Slurm may then run
