@@ -40,16 +40,48 @@ class Lease(Protocol):
         ...
 
 
+#: A slurmctld that has just taken over asks the nodes after 3 s which jobs they run (MIN_CHECKIN_TIME in
+#: src/slurmctld/controller.c; seen on 26.05: their answers at 3.2 s). Until then one whose predecessor was killed may
+#: take a job that runs for one that waits. It starts nothing by itself so soon, but after an update of a job it does:
+#: then the node refuses the second copy, Slurm holds the job and drains the node (seen).
+SETTLED_S = 5.0
+
+
+class _ActingHere:
+    """Whether slurmctld acts on `host`, and for how long it has, as whoever asks again and again sees it."""
+
+    def __init__(self, host: str, acting: Callable[[], str], steady: Callable[[], float]) -> None:
+        self.host, self._acting, self._steady = host, acting, steady
+        self._since_s: float | None = None
+        #: The host whose slurmctld acts, as it was last seen.
+        self.where = ""
+
+    def look(self) -> bool:
+        """Whether it acts here now. Raises SnsError if that is not known."""
+        self.where = self._acting()
+        if self.where != self.host:
+            self._since_s = None
+        elif self._since_s is None:
+            self._since_s = self._steady()
+        return self._since_s is not None
+
+    def has_for(self, seconds: float) -> bool:
+        """Whether it acts here now, and did at each look for so long. Raises SnsError if that is not known."""
+        return self.look() and self._since_s is not None and self._steady() - self._since_s >= seconds
+
+
 class PlannerTurn:
     """The turn of the scheduler on `host`. `acting` names the host whose slurmctld acts.
 
-    Nothing is sent in the last `update_s` of a lease: that long an update may be on its way.
+    It comes once slurmctld has acted there for SETTLED_S. Nothing is sent in the last `update_s` of a lease: that long
+    an update may be on its way.
     """
 
     def __init__(
         self, host: str, acting: Callable[[], str], lease: Lease, *, update_s: float, clock: Clock, log: Log
     ) -> None:
-        self._host, self._acting, self._lease = host, acting, lease
+        self._host, self._lease = host, lease
+        self._here = _ActingHere(host, acting, clock.steady)
         self._update_s, self._clock = update_s, clock
         self._outage = Outage(log, "; this scheduler does not plan without it")
         #: The host that plans, as far as it is known.
@@ -67,10 +99,10 @@ class PlannerTurn:
     def comes(self) -> bool:
         """Whether it is our turn now, for one who stands by; to be asked about once a second."""
         try:
-            if self._acting() == self._host:
+            if self._here.has_for(SETTLED_S):
                 self.planner = self._lease.take() or self._host
             else:
-                self.planner = self._lease.holder() or self._acting()
+                self.planner = self._lease.holder() or self._here.where
             is_ours = self._lease.left_s > self._update_s
         except SnsError as problem:
             self._outage.met(str(problem), self._clock.now())
@@ -81,7 +113,7 @@ class PlannerTurn:
     def lasts(self) -> bool:
         """Whether it is still our turn; before each cycle. While the lease cannot be renewed, it lasts to its end."""
         try:
-            is_ours = self._acting() == self._host and self._lease.hold()
+            is_ours = self._here.look() and self._lease.hold()
         except SnsError as problem:
             self._outage.met(str(problem), self._clock.now())
             return self._lease.left_s > self._update_s
@@ -139,10 +171,12 @@ class WatchdogDuty:
     """
 
     def __init__(self, host: str, acting: Callable[[], str], grace_s: float, steady: Callable[[], float]) -> None:
-        self._host, self._acting, self._grace_s, self._steady = host, acting, grace_s, steady
-        self._since_s: float | None = None
-        #: The host whose slurmctld acts, as it was last seen.
-        self.acting = ""
+        self._here, self._grace_s = _ActingHere(host, acting, steady), grace_s
+
+    @property
+    def acting(self) -> str:
+        """The host whose slurmctld acts, as it was last seen."""
+        return self._here.where
 
     def __call__(self) -> bool:
         """Whether it may now.
@@ -150,14 +184,7 @@ class WatchdogDuty:
         Raises:
             SnsError: it is not known which slurmctld acts.
         """
-        self.acting = self._acting()
-        if self.acting != self._host:
-            self._since_s = None
-            return False
-        now_s = self._steady()
-        if self._since_s is None:
-            self._since_s = now_s
-        return now_s - self._since_s >= self._grace_s
+        return self._here.has_for(self._grace_s)
 
     def require(self) -> None:
         """Check that slurmctld still acts here: another host's watchdog frees jobs there.
@@ -166,8 +193,8 @@ class WatchdogDuty:
             Unreachable: it does not, or that is not known.
         """
         try:
-            self.acting = self._acting()
+            is_here = self._here.look()
         except SnsError as problem:
             raise Unreachable(str(problem)) from None
-        if self.acting != self._host:
-            raise Unreachable(f"slurmctld acts on {self.acting} now; nothing more is sent from here")
+        if not is_here:
+            raise Unreachable(f"slurmctld acts on {self._here.where} now; nothing more is sent from here")

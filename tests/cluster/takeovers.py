@@ -2,12 +2,16 @@
 
     containers/cluster.sh build && containers/cluster.sh two
     SNS_PROJECT=slurm-sns-two PYTHONPATH=containers:tests/cluster python tests/cluster/takeovers.py
-        [--rounds 10] [--alone]
+        [--rounds 10] [--alone] [--minutes 60]
 
 A round: slurmctld and scheduler of ctl are killed at once, ctl2 takes over; ctl comes back; `scontrol takeover` makes
 ctl2 act; ctl comes back. Jobs wait all the time. --alone: the same jobs in a partition that Slurm places alone, and no
-scheduler. For each act the longest time without a beginning job is printed; then jobs that never ran or ran twice, and
-how often the placing host changed in the logs of both schedulers, beside how often it should have.
+scheduler (SNS_AUTOSTART=0). --minutes: no round begins later than that.
+
+After each act a person releases the jobs that Slurm holds and resumes the nodes that it has drained; both are counted.
+For each act the longest time without a beginning job is printed; then jobs that never ran or ran twice, and how often
+the placing host changed in the logs of both schedulers, beside how often it should have. A job that runs twice because
+Slurm has requeued it says so itself: its second run has a restart count.
 """
 
 import argparse
@@ -17,16 +21,21 @@ import sys
 import time
 from collections.abc import Callable
 
-from two_controllers import RAN, SAVED_AFTER_S, SMALL, Gap, TwoControllers, changes, gap, timed
+from two_controllers import RAN, SAVED_AFTER_S, SMALL, Gap, Mended, TwoControllers, changes, gap, timed
 
-from cluster import Cluster
+from cluster import Cluster, CommandFailed
 
 #: Jobs that are submitted whenever fewer wait: enough for the longest act, at four a second and more.
 LEAST_WAITING, BATCH = 250, 150
 #: So long jobs begin after each act before the next one.
 STEADY_S = 8
 #: How long an act may take: a primary that comes back waits up to 30 s for the backup to step down.
-LONGEST_S = 150
+LONGEST_S = 180
+#: So long nothing begins until a person looks what is wrong. A job that Slurm believes to run is missed by it after
+#: BatchStartTimeout, 60 s here, and nobody needs to do anything.
+PERSON_AFTER_S = 20
+#: How long the jobs that were requeued or released may take at the end.
+LAST_S = 240
 
 
 class Takeovers:
@@ -37,6 +46,7 @@ class Takeovers:
         self._options = f"-p plain {SMALL}" if alone else SMALL
         self.submitted: list[int] = []
         self.gaps: list[Gap] = []
+        self.mended: list[Mended] = []
         self.acts = 0
 
     def fill(self) -> None:
@@ -54,13 +64,25 @@ class Takeovers:
         if not self._alone:
             two.wait_until_planning(to_host, LONGEST_S)
         acting_s = time.time()
-        two.cluster.wait_for(
-            "jobs begin again", lambda: any(at > acting_s for each in two.began().values() for at in each), LONGEST_S
-        )
+        two.cluster.wait_for("jobs begin again", lambda: self._begins_after(acting_s), LONGEST_S, every_s=1)
         time.sleep(STEADY_S)
         self.acts += 1
+        self._mend()
         self.gaps.append(gap(name, two.began(), began_s - 1, time.time()))
-        sys.stderr.write(f"{self.gaps[-1]}\n")
+        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {self.gaps[-1]} {self.mended[-1:]}\n")
+
+    def _begins_after(self, moment_s: float) -> bool:
+        """Whether a job has begun since; where Slurm holds the jobs and nodes, a person mends that."""
+        if any(at > moment_s for each in self._two.began().values() for at in each):
+            return True
+        if time.time() > moment_s + PERSON_AFTER_S:
+            self._mend()
+        return False
+
+    def _mend(self) -> None:
+        mended = self._two.mend()
+        if mended.released or mended.resumed:
+            self.mended.append(mended)
 
     def round(self) -> None:
         """Kill the primary, bring it back, hand over, and back again."""
@@ -76,36 +98,69 @@ def _summary(name: str, gaps: list[Gap]) -> dict[str, float]:
     return {"times": len(found), "median_s": statistics.median(found), "longest_s": max(found)}
 
 
+def _finish(two: TwoControllers) -> set[int]:
+    """Cancel what waits and is not held; release the others, and wait until no job is left. Returns the cancelled ones.
+
+    Accounting would tell them only later.
+    """
+    held = set(two.held())
+    waiting = {int(number) for number in two.cluster.run("squeue -a -h -t PD -o %i").split()}
+    # Jobs that ran, and that Slurm has requeued, are to end by themselves.
+    cancelled = waiting - held - two.began().keys()
+    two.cluster.run(f"scancel {' '.join(map(str, sorted(cancelled)))}; true")
+
+    def is_empty() -> bool:
+        try:
+            two.mend()
+            return not two.cluster.run("squeue -a -h -o %i").split()
+        except CommandFailed:
+            return False
+
+    two.cluster.wait_for("no job is left", is_empty, LAST_S, every_s=5)
+    return cancelled
+
+
+def _said(two: TwoControllers, takeovers: Takeovers, cancelled: set[int], before: int) -> dict[str, object]:
+    runs = two.runs()
+    twice = {number: times for number, times in runs.items() if len(times) > 1}
+    names = dict.fromkeys(each.act for each in takeovers.gaps)
+    return {
+        "gaps": {name: _summary(name, takeovers.gaps) for name in names},
+        "submitted": len(takeovers.submitted),
+        "ran": len(runs),
+        "cancelled_at_the_end": len(cancelled - runs.keys()),
+        "never_ran": sorted(set(takeovers.submitted) - runs.keys() - cancelled),
+        "ran_twice_requeued_by_slurm": {number: times for number, times in twice.items() if times[-1][1]},
+        "ran_twice_otherwise": {number: times for number, times in twice.items() if not times[-1][1]},
+        "held_by_slurm": [number for each in takeovers.mended for number in each.released],
+        "drained_by_slurm": [line for each in takeovers.mended for line in each.resumed],
+        "changes_of_the_placing_host": changes(two.placements()) - before,
+        "acts": takeovers.acts,
+    }
+
+
 def main() -> None:
     """Run the rounds and print what was seen."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--minutes", type=float, default=60)
     told = parser.parse_args()
+    last_s = time.monotonic() + told.minutes * 60
     two = TwoControllers(Cluster())
     two.cluster.run(f"rm -rf {RAN}; mkdir {RAN}", "alice")
     before = changes(two.placements())
     takeovers = Takeovers(two, alone=told.alone)
-    for _ in range(told.rounds):
-        takeovers.round()
-    two.cluster.run("scancel -t PD -u alice")
-    time.sleep(SAVED_AFTER_S)
-    began = two.began()
-    states = two.cluster.run(
-        f"sacct -n -X -P -S now-2hours -o JobID,State -j {','.join(map(str, takeovers.submitted))}"
-    )
-    cancelled = {int(line.split("|")[0]) for line in states.splitlines() if "CANCELLED" in line}
-    names = dict.fromkeys(each.act for each in takeovers.gaps)
-    said = {
-        "rounds": told.rounds,
-        "gaps": {name: _summary(name, takeovers.gaps) for name in names},
-        "submitted": len(takeovers.submitted),
-        "ran": len(began),
-        "never_ran": sorted(set(takeovers.submitted) - began.keys() - cancelled),
-        "ran_twice": {number: at for number, at in began.items() if len(at) > 1},
-        "changes_of_the_placing_host": changes(two.placements()) - before,
-        "acts": takeovers.acts,
-    }
+    rounds, problem = 0, ""
+    cancelled: set[int] = set()
+    try:
+        while rounds < told.rounds and time.monotonic() < last_s:
+            takeovers.round()
+            rounds += 1
+        cancelled = _finish(two)
+    except (TimeoutError, CommandFailed) as failed:
+        problem = str(failed)
+    said = {"rounds": rounds, "stopped_by": problem} | _said(two, takeovers, cancelled, before)
     sys.stdout.write(json.dumps(said, indent=2) + "\n")
 
 

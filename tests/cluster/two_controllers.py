@@ -1,7 +1,7 @@
 """Two controllers on the mini cluster: kill one, start it again, hand over, and what came of the jobs meanwhile.
 
-Each job appends a line to a file of its own in the home that all nodes share: the second at which it began. So how
-often it ran and when is known from the job itself, whatever a slurmctld remembers.
+Each job appends a line to a file of its own in the home that all nodes share: the second at which it began, and how
+often Slurm has requeued it. So how often it ran and when is known from the job itself, whatever a slurmctld remembers.
 """
 
 import re
@@ -19,7 +19,8 @@ SLURMCTLD = "^[^ ]*slurmctld( |$)"
 RAN = "/home/alice/ran"
 #: A small job: half a node for a second and a half. Eight of them run at a time on the nodes c1 to c4.
 SMALL = "-n14 --mem=1G -t2"
-SCRIPT = f"date +%s.%N >> {RAN}/$SLURM_JOB_ID; sleep 1.5"
+BEGAN = f"echo $(date +%s.%N)/${{SLURM_RESTART_COUNT:-0}} >> {RAN}/$SLURM_JOB_ID"
+SCRIPT = f"{BEGAN}; sleep 1.5"
 #: Slurm puts off this change of the state that it saves by a few seconds (src/slurmctld/state_save.c): what slurmctld
 #: was told last before it is killed is lost with it. Nothing is submitted so long before.
 SAVED_AFTER_S = 10
@@ -32,6 +33,14 @@ class Gap:
 
     act: str
     seconds: float
+
+
+@dataclass(frozen=True)
+class Mended:
+    """What an admin had to do after a slurmctld was killed: jobs released, and nodes resumed, with Slurm's reason."""
+
+    released: tuple[int, ...]
+    resumed: tuple[str, ...]
 
 
 class TwoControllers:
@@ -75,18 +84,40 @@ class TwoControllers:
         """`scontrol takeover`: the backup is to act from now on. scontrol may not wait until it does."""
         self.cluster.try_run("scontrol takeover", node="ctl2")
 
-    def submit(self, number: int, options: str = SMALL) -> list[int]:
+    def submit(self, number: int, options: str = SMALL, script: str = SCRIPT) -> list[int]:
         """Submit so many small jobs; their numbers."""
         self.cluster.run(f"mkdir -p {RAN}", "alice")
-        return self.cluster.submit_all([(options, SCRIPT)] * number)
+        return self.cluster.submit_all([(options, script)] * number)
+
+    def runs(self) -> dict[int, list[tuple[float, int]]]:
+        """Each time that a job began, as it wrote it itself: the second, and how often Slurm had requeued it."""
+        lines = self.cluster.run(f"cd {RAN} && grep -H . * || true", "alice").split()
+        found: dict[int, list[tuple[float, int]]] = {}
+        for name, _, told in (line.partition(":") for line in lines):
+            moment, _, requeued = told.partition("/")
+            found.setdefault(int(name), []).append((float(moment), int(requeued)))
+        return found
 
     def began(self) -> dict[int, list[float]]:
-        """The moments at which each job began, as the jobs themselves wrote it."""
-        lines = self.cluster.run(f"cd {RAN} && grep -H . * || true", "alice").split()
-        found: dict[int, list[float]] = {}
-        for name, _, moment in (line.partition(":") for line in lines):
-            found.setdefault(int(name), []).append(float(moment))
-        return found
+        """The moments at which each job began."""
+        return {number: [moment for moment, _ in runs] for number, runs in self.runs().items()}
+
+    def held(self) -> dict[int, str]:
+        """Jobs that are held, with Slurm's reason. Nobody here holds one but Slurm."""
+        lines = self.cluster.run("squeue -a -h -t PD -o '%i|%Q|%r'", node=self.acting()).splitlines()
+        rows = [line.split("|") for line in lines]
+        return {int(number): reason for number, priority, reason in rows if priority == "0"}
+
+    def mend(self) -> Mended:
+        """Release jobs that Slurm holds, and resume nodes that it has drained, as an admin does."""
+        held, host = sorted(self.held()), self.acting()
+        nodes = self.cluster.run("sinfo -h -N -t drain -o '%N|%E' | sort -u", node=host).splitlines()
+        if nodes:
+            names = ",".join(line.partition("|")[0] for line in nodes)
+            self.cluster.run(f"scontrol update NodeName={names} State=resume", node=host)
+        if held:
+            self.cluster.run(f"scontrol release {','.join(map(str, held))}", node=host)
+        return Mended(tuple(held), tuple(nodes))
 
     def wait_for_all(self, numbers: Collection[int], timeout_s: float = 300) -> None:
         """Wait until each of these jobs has begun and none of all jobs waits or runs."""
@@ -104,7 +135,7 @@ class TwoControllers:
         """All placements that both schedulers have logged: the second, the host, the job; in order of time."""
         found = []
         for host in HOSTS:
-            log = self.cluster.run("cat /var/log/sns/scheduler.log", node=host)
+            log = self.cluster.run("cat /var/log/sns/scheduler.log || true", node=host)  # none: Slurm alone
             for moment, job in _PLACED.findall(log):
                 at = datetime.strptime(moment, "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
                 found.append((at.timestamp(), host, job))

@@ -7,7 +7,7 @@ from fake_slurm import FakeSlurm
 
 from slurm_sns.errors import SnsError, Unreachable
 from slurm_sns.scheduler.gate.orders import Answer, GateOrder, Order, free
-from slurm_sns.scheduler.turn import FencedExecutor, PlannerTurn, WatchdogDuty
+from slurm_sns.scheduler.turn import SETTLED_S, FencedExecutor, PlannerTurn, WatchdogDuty
 
 UPDATE_S = 10.0
 
@@ -56,6 +56,12 @@ class Case:
             "ctl", self.acting, self.lease, update_s=UPDATE_S, clock=self.slurm, log=self.log.append
         )
 
+    def comes(self) -> bool:
+        """Whether the turn comes once slurmctld has settled here."""
+        self.turn.comes()
+        self.slurm.time_s += SETTLED_S
+        return self.turn.comes()
+
     def acting(self) -> str:
         if not self.where:
             raise SnsError("slurmctld's heartbeat cannot be read")
@@ -68,10 +74,32 @@ def case() -> Case:
 
 
 def test_beside_the_acting_slurmctld_the_turn_comes_and_lasts(case: Case) -> None:
-    assert case.turn.comes()
+    assert case.comes()
     assert case.turn.lasts()
     case.turn.require()
     assert case.log == []
+
+
+def test_a_slurmctld_that_has_just_taken_over_is_left_alone_until_it_has_asked_the_nodes_for_their_jobs(
+    case: Case,
+) -> None:
+    assert not case.turn.comes()
+    case.slurm.time_s += SETTLED_S - 0.1
+    assert not case.turn.comes()
+    assert case.lease.is_held_by == "", "the lease is taken by who plans"
+    assert case.turn.told == "this scheduler stands by; nobody plans now: try again in a moment"
+    case.slurm.time_s += 0.1
+    assert case.turn.comes()
+
+
+def test_a_slurmctld_that_comes_back_has_to_settle_again(case: Case) -> None:
+    assert case.comes()
+    case.where = "ctl2"
+    assert not case.turn.lasts()
+    case.turn.ends()
+    case.where = "ctl"
+    assert not case.turn.comes()
+    assert case.comes()
 
 
 def test_without_the_acting_slurmctld_the_lease_is_not_even_tried(case: Case) -> None:
@@ -86,11 +114,11 @@ def test_who_still_has_the_lease_after_a_takeover_plans_as_far_as_anybody_knows(
     assert not case.turn.comes()
     assert case.turn.told == "this scheduler stands by; ctl2 plans: run this command there"
     case.lease.give_up()
-    assert case.turn.comes()
+    assert case.comes()
 
 
 def test_a_turn_ends_when_slurmctld_acts_elsewhere(case: Case) -> None:
-    assert case.turn.comes()
+    assert case.comes()
     case.where = "ctl2"
     assert not case.turn.lasts()
     case.turn.ends()
@@ -98,13 +126,13 @@ def test_a_turn_ends_when_slurmctld_acts_elsewhere(case: Case) -> None:
 
 
 def test_a_turn_ends_when_somebody_else_has_the_lease(case: Case) -> None:
-    assert case.turn.comes()
+    assert case.comes()
     case.lease.is_held_by, case.lease.left_s = "ctl2", 0.0
     assert not case.turn.lasts()
 
 
 def test_while_the_lease_cannot_be_renewed_the_turn_lasts_until_an_update_could_outlive_it(case: Case) -> None:
-    assert case.turn.comes()
+    assert case.comes()
     case.lease.problem = "the lease cannot be written: No space left on device"
     assert case.turn.lasts()
     case.turn.require()
@@ -116,7 +144,7 @@ def test_while_the_lease_cannot_be_renewed_the_turn_lasts_until_an_update_could_
     assert case.turn.told == "this scheduler stands by: the lease cannot be written: No space left on device"
     assert len(case.log) == 1
     case.lease.problem = ""
-    assert case.turn.comes()
+    assert case.comes()
     assert case.log[1].startswith("over after")
 
 
@@ -124,7 +152,7 @@ def test_where_slurmctld_acts_cannot_be_read_nobody_begins_to_plan_and_who_plans
     case.where = ""
     assert not case.turn.comes()
     case.where = "ctl"
-    assert case.turn.comes()
+    assert case.comes()
     case.where = ""
     assert case.turn.lasts()
 
@@ -152,7 +180,7 @@ def orders(number: int) -> list[GateOrder]:
 
 def test_with_the_lease_all_is_sent_and_answered_in_order(case: Case) -> None:
     executor = Recorder()
-    case.turn.comes()
+    case.comes()
     answers = list(FencedExecutor(executor, case.turn.require).execute(orders(5)))
     assert [each.order.job_id for each in answers] == executor.sent == [1, 2, 3, 4, 5]
     assert {each.unreachable for each in answers} == {None}
@@ -168,7 +196,7 @@ def test_without_it_nothing_is_sent_and_all_is_answered(case: Case) -> None:
 
 def test_what_was_not_sent_when_it_was_lost_is_never_sent(case: Case) -> None:
     executor = Recorder()
-    case.turn.comes()
+    case.comes()
     answers = FencedExecutor(executor, case.turn.require).execute(orders(5))
     assert [next(answers).order.job_id for _ in range(2)] == [1, 2]
     case.lease.is_held_by, case.lease.left_s = "ctl2", 0.0

@@ -52,7 +52,8 @@ def watchdog_duty(config: "Config", clock: StopSignal) -> tuple[Callable[[], boo
     found = controllers(conf_text.read(configuration_path()))
     if found is None:
         return lambda: True, SlurmExecutor()
-    # A lease that nobody gives up ends within this time, and its next owner then has as long as any scheduler.
+    # A lease that nobody gives up ends within this time, and a slurmctld that has taken over has settled by then
+    # (SETTLED_S); the next planner then has as long as any scheduler.
     grace_s = config.scheduler.heartbeat_timeout_s + found.message_timeout_s + SPARE_LEASE_S
     duty = WatchdogDuty(found.own_host, found.acting, grace_s, clock.steady)
     return duty, FencedExecutor(SlurmExecutor(), duty.require)
