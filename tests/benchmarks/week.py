@@ -52,7 +52,7 @@ from world.slurm import SlurmSite
 from world.slurm_jobs import ENDED, USER_IDS, WAITING, Now
 from world.slurm_large import LargeSlurm
 from world.timed import TimedCalls, TimedScheduler
-from world.weeks_jobs import DAY_S, HOUR_S, MIXES, USERS, asked_of, submissions, user_name
+from world.weeks_jobs import CORES, DAY_S, HOUR_S, MIXES, USERS, asked_of, submissions, user_name
 
 from slurm_sns.cli.live import parts
 from slurm_sns.config import configuration
@@ -241,6 +241,8 @@ class Sample:
     waiting: int
     running: int
     gated: int
+    cores_in_use: float
+    """As a part of all."""
 
 
 class Week:
@@ -348,11 +350,13 @@ class Week:
             sum(len(job.array_tasks) or 1 for job in jobs if job.state == WAITING),
             sum(job.state == "RUNNING" for job in jobs),
             sum(job.state == WAITING and job.begin_s > now_s for job in jobs),
+            sum(taken.cores for taken in self.slurm.taken().values()) / (CORES * self.nodes),
         )
         self.samples.append(found)
         sys.stderr.write(
             f"day {found.at_s / DAY_S:5.2f}: {self.tally.submitted:,} submitted, {found.waiting:,} wait, "
-            f"{found.running:,} run, {found.rss_mib:.0f} MiB, store {found.store_mib:.0f} MiB, "
+            f"{found.running:,} run on {100 * found.cores_in_use:.0f} % of the cores, "
+            f"{found.rss_mib:.0f} MiB, store {found.store_mib:.0f} MiB, "
             f"{view.cycles if view else 0:,} cycles, median {1000 * np.median(self.cycles[day] or [0]):.0f} ms, "
             f"{time.process_time():.0f} s\n"
         )
@@ -411,6 +415,7 @@ class Week:
             "cycle_s": of_times(self.cycles[day]),
             "most_waiting": max(each.waiting for each in samples),
             "most_known": max(each.known for each in samples),
+            "cores_in_use": round(float(np.mean([each.cores_in_use for each in samples])), 3),
             "rss_mib": [round(pick(each.rss_mib for each in samples)) for pick in (min, max)],
             "store_mib": round(samples[-1].store_mib, 1),
         }
