@@ -34,7 +34,7 @@ from slurm_sns.scheduler.ports import NO_RESTARTS, Ports
 from slurm_sns.scheduler.restarts.restarter import NO_RESTARTS_YET, Restarter
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.sharing.sharer import NOTHING_SHARED, Sharer
-from slurm_sns.scheduler.snapshot.ahead import ahead_of_time, to_take_back
+from slurm_sns.scheduler.snapshot.ahead import WHY_AHEAD, ahead_of_time, to_take_back
 from slurm_sns.scheduler.snapshot.situation import Carried, Explorations, Situation, read_situation
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD, SpreadRules
 from slurm_sns.wire.values import NodeState
@@ -57,8 +57,6 @@ def _saying_what_explores(plan: Plan, explorations: Explorations) -> Plan:
 
 #: While slurmctld does not answer, it is asked again at least this often.
 LONGEST_RETRY_S = 10.0
-#: Why a job is placed that may not start yet.
-AHEAD = "placed ahead, as nothing waits for room: Slurm starts it when the jobs end that it waits for"
 #: The least time between two cycles when a policy asks for an earlier one.
 LEAST_INTERVAL_S = 0.1
 #: Two looks are at least so many times as far apart as the call takes that shows the jobs, during a part of which
@@ -311,7 +309,9 @@ class Scheduler:
         if ahead is None:
             return None
         wanted = self._sendable(self._policy.plan(ahead.snapshot), ahead)
-        starts = [replace(start, reason=f"{AHEAD}; {start.reason}") for start in wanted.starts if start.cpu_share == 1]
+        starts = [
+            replace(start, reason=f"{WHY_AHEAD}; {start.reason}") for start in wanted.starts if start.cpu_share == 1
+        ]
         done, lost = self._dispatcher.commit(ahead, replace(wanted, actions=tuple(starts)), {})
         self._decision_record.add(began_s, ahead, done, {})
         return lost

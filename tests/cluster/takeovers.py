@@ -8,7 +8,8 @@ A round: slurmctld and scheduler of ctl are killed at once, ctl2 takes over; ctl
 ctl2 act; ctl comes back. Jobs wait all the time. --alone: the same jobs in a partition that Slurm places alone, and no
 scheduler (SNS_AUTOSTART=0). --minutes: no round begins later than that.
 
-After each act a person releases the jobs that Slurm holds and resumes the nodes that it has drained; both are counted.
+After each act a person releases the jobs that Slurm holds and resumes the nodes that it has drained, and starts a
+slurmctld again that has ended as it came back; all are counted.
 For each act the longest time without a beginning job is printed; then jobs that never ran or ran twice, and how often
 the placing host changed in the logs of both schedulers, beside how often it should have. A job that runs twice because
 Slurm has requeued it says so itself: its second run has a restart count.
@@ -48,6 +49,8 @@ class Takeovers:
         self.gaps: list[Gap] = []
         self.mended: list[Mended] = []
         self.acts = 0
+        #: When a slurmctld that had just been started was found to have ended.
+        self.ended_at_once: list[str] = []
 
     def fill(self) -> None:
         """Have enough jobs wait, and let slurmctld save them before the next act."""
@@ -60,7 +63,7 @@ class Takeovers:
         self.fill()
         began_s = timed(do, time.time)
         two = self._two
-        two.cluster.wait_for(f"{to_host} acts", lambda: two.acting() == to_host, LONGEST_S, every_s=0.5)
+        two.cluster.wait_for(f"{to_host} acts", lambda: self._acts(to_host), LONGEST_S, every_s=0.5)
         if not self._alone:
             two.wait_until_planning(to_host, LONGEST_S)
         acting_s = time.time()
@@ -70,6 +73,13 @@ class Takeovers:
         self._mend()
         self.gaps.append(gap(name, two.began(), began_s - 1, time.time()))
         sys.stderr.write(f"{time.strftime('%H:%M:%S')} {self.gaps[-1]} {self.mended[-1:]}\n")
+
+    def _acts(self, host: str) -> bool:
+        """Whether slurmctld acts there; one that has ended as it came back is started again, as a person would."""
+        if not self._two.has_slurmctld(host):
+            self.ended_at_once.append(time.strftime("%H:%M:%S"))
+            self._two.start(host, scheduler=not self._alone)
+        return self._two.acting() == host
 
     def _begins_after(self, moment_s: float) -> bool:
         """Whether a job has begun since; where Slurm holds the jobs and nodes, a person mends that."""
@@ -134,6 +144,7 @@ def _said(two: TwoControllers, takeovers: Takeovers, cancelled: set[int], before
         "ran_twice_otherwise": {number: times for number, times in twice.items() if not times[-1][1]},
         "held_by_slurm": [number for each in takeovers.mended for number in each.released],
         "drained_by_slurm": [line for each in takeovers.mended for line in each.resumed],
+        "slurmctld_ended_at_once": takeovers.ended_at_once,
         "changes_of_the_placing_host": changes(two.placements()) - before,
         "acts": takeovers.acts,
     }

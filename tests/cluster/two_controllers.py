@@ -5,12 +5,12 @@ often Slurm has requeued it. So how often it ran and when is known from the job 
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from cluster import Cluster, CommandFailed
+from cluster import Cluster
 
 HOSTS = ("ctl", "ctl2")
 #: How slurmctld's command line begins; its process has another name after `scontrol reconfigure` (seen).
@@ -19,8 +19,7 @@ SLURMCTLD = "^[^ ]*slurmctld( |$)"
 RAN = "/home/alice/ran"
 #: A small job: half a node for a second and a half. Eight of them run at a time on the nodes c1 to c4.
 SMALL = "-n14 --mem=1G -t2"
-BEGAN = f"echo $(date +%s.%N)/${{SLURM_RESTART_COUNT:-0}} >> {RAN}/$SLURM_JOB_ID"
-SCRIPT = f"{BEGAN}; sleep 1.5"
+SCRIPT = f"echo $(date +%s.%N)/${{SLURM_RESTART_COUNT:-0}} >> {RAN}/$SLURM_JOB_ID; sleep 1.5"
 #: Slurm puts off this change of the state that it saves by a few seconds (src/slurmctld/state_save.c): what slurmctld
 #: was told last before it is killed is lost with it. Nothing is submitted so long before.
 SAVED_AFTER_S = 10
@@ -58,11 +57,6 @@ class TwoControllers:
         """Whether the scheduler on this host plans: it answers without an error."""
         return self.cluster.try_run("sns status", node=host).returncode == 0
 
-    def said(self, host: str, command: str = "sns status") -> str:
-        """What a command prints on this host, whatever its exit code."""
-        done = self.cluster.try_run(command, node=host)
-        return done.stdout + done.stderr
-
     def wait_until_planning(self, host: str, timeout_s: float = 120) -> float:
         """Wait until slurmctld acts on this host and its scheduler plans; return the seconds."""
         return self.cluster.wait_for(
@@ -74,6 +68,10 @@ class TwoControllers:
         names = [SLURMCTLD, "[s]ns scheduler"] if scheduler else [SLURMCTLD]
         self.cluster.run("; ".join(f"pkill -9 -f '{name}'" for name in names) + "; true", node=host)
 
+    def has_slurmctld(self, host: str) -> bool:
+        """Whether slurmctld runs there, acting or not."""
+        return self.cluster.try_run(f"pgrep -f '{SLURMCTLD}'", node=host).returncode == 0
+
     def start(self, host: str, *, scheduler: bool = True) -> None:
         """Start slurmctld and the scheduler where they do not run; slurmctld first."""
         self.cluster.run(f"pgrep -f '{SLURMCTLD}' > /dev/null || slurmctld", node=host)
@@ -84,10 +82,10 @@ class TwoControllers:
         """`scontrol takeover`: the backup is to act from now on. scontrol may not wait until it does."""
         self.cluster.try_run("scontrol takeover", node="ctl2")
 
-    def submit(self, number: int, options: str = SMALL, script: str = SCRIPT) -> list[int]:
+    def submit(self, number: int, options: str = SMALL) -> list[int]:
         """Submit so many small jobs; their numbers."""
         self.cluster.run(f"mkdir -p {RAN}", "alice")
-        return self.cluster.submit_all([(options, script)] * number)
+        return self.cluster.submit_all([(options, SCRIPT)] * number)
 
     def runs(self) -> dict[int, list[tuple[float, int]]]:
         """Each time that a job began, as it wrote it itself: the second, and how often Slurm had requeued it."""
@@ -118,18 +116,6 @@ class TwoControllers:
         if held:
             self.cluster.run(f"scontrol release {','.join(map(str, held))}", node=host)
         return Mended(tuple(held), tuple(nodes))
-
-    def wait_for_all(self, numbers: Collection[int], timeout_s: float = 300) -> None:
-        """Wait until each of these jobs has begun and none of all jobs waits or runs."""
-        wanted = set(numbers)
-
-        def is_over() -> bool:
-            try:
-                return not self.cluster.run("squeue -a -h -o %i").split() and wanted <= self.began().keys()
-            except CommandFailed:  # a takeover is under way
-                return False
-
-        self.cluster.wait_for(f"{len(wanted)} jobs have ended", is_over, timeout_s, every_s=1)
 
     def placements(self) -> list[tuple[float, str, str]]:
         """All placements that both schedulers have logged: the second, the host, the job; in order of time."""

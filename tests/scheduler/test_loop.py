@@ -18,7 +18,7 @@ from slurm_sns.scheduler.dispatch.dispatcher import (
     MOST_FOLLOW_UPS,
     MOST_PLACING_S,
     MOST_UNBOOSTED,
-    PLACED_TOGETHER,
+    PLACING_BATCH,
     PUT_OFF,
     SIGN_OF_LIFE_S,
 )
@@ -536,22 +536,22 @@ def test_a_long_commit_shows_signs_of_life() -> None:
 def test_a_slow_slurmctld_gets_no_more_placements_in_a_cycle_than_it_makes_in_a_while_and_the_next_one_goes_on() -> (
     None
 ):
-    site = Site(FakeSlurm({"c1": 2 * PLACED_TOGETHER}))
-    site.slurm.submit(*[1] * (PLACED_TOGETHER + 100), memory_per_cpu_mb=10)
+    site = Site(FakeSlurm({"c1": 2 * PLACING_BATCH}))
+    site.slurm.submit(*[1] * (PLACING_BATCH + 100), memory_per_cpu_mb=10)
     place = site.slurm.place
 
     def slowly(*values) -> None:
-        site.slurm.sleep(1.01 * MOST_PLACING_S / PLACED_TOGETHER)
+        site.slurm.sleep(1.01 * MOST_PLACING_S / PLACING_BATCH)
         place(*values)
 
     site.slurm.place = slowly
     scheduler = site.scheduler(ENFORCE)
     view = scheduler.cycle()
-    assert len(view.plan.starts) == PLACED_TOGETHER
+    assert len(view.plan.starts) == PLACING_BATCH
     assert [job for job, why in view.plan.waiting.items() if why == PUT_OFF] == [*range(513, 613)]
     scheduler.cycle()
     assert kinds(site).count(("place", 612)) == 1
-    assert len([each for each in kinds(site) if each[0] == "place"]) == PLACED_TOGETHER + 100, "each of them once"
+    assert len([each for each in kinds(site) if each[0] == "place"]) == PLACING_BATCH + 100, "each of them once"
 
 
 @pytest.mark.parametrize("stands_still", ["before the first order", "during it"])

@@ -182,7 +182,7 @@ def waiting_jobs(view: View) -> list[tuple[ObservedJob, Reason]]:
             first_of.setdefault(task.array_id, task.id)
     found = []
     for job in situation.jobs.values():
-        if job.state is not JobState.PENDING or job.id in started or situation.statuses[job.id].has_placement:
+        if job.state is not JobState.PENDING or job.id in started or situation.statuses[job.id].is_starting:
             continue
         text = _own(view, job.id)
         if text is None and job.is_array_record and job.array_id in first_of:
@@ -199,7 +199,7 @@ def _unheld(view: View, waiting: int) -> int:
     """The number of waiting jobs without those that are held, which `sns status` counts with them."""
     statuses = view.situation.statuses
     held = sum(
-        job.state is JobState.PENDING and is_held(job) and not statuses[job.id].has_placement
+        job.state is JobState.PENDING and is_held(job) and not statuses[job.id].is_starting
         for job in view.situation.jobs.values()
     )
     return max(0, waiting - held)

@@ -149,8 +149,8 @@ def _own_reason(view: View, job_id: int) -> str | None:
 
 def _wait_cause(view: View, job: ObservedJob, reason: Reason, redaction: Redaction) -> WaitCause | None:
     """What a waiting job of ours waits for, by its reason; None for any other job."""
-    is_placed = view.situation.statuses.get(job.id, Status.GATED).has_placement  # a planned task has no status
-    if job.state is not JobState.PENDING or is_placed or not is_ours(view, job):
+    is_starting = view.situation.statuses.get(job.id, Status.GATED).is_starting  # a planned task has no status
+    if job.state is not JobState.PENDING or is_starting or not is_ours(view, job):
         return None
     features = job.constraint if reason.kind in _ON_NODES else ""
     return {"kind": reason.kind.value, "about": redaction.text(reason.about), "features": features}

@@ -100,7 +100,7 @@ def grant(start: Start, job: ObservedJob, *, samples: bool = False) -> Grant:
 SIGN_OF_LIFE_S = 1.0
 #: Placements are sent for so long in a cycle, in batches of so many. Then gates are renewed, and the queue is looked at
 #: anew: one cycle that filled ten thousand empty nodes took four minutes, and first leases lapsed meanwhile.
-MOST_PLACING_S, PLACED_TOGETHER = 10.0, 512
+MOST_PLACING_S, PLACING_BATCH = 10.0, 512
 PUT_OFF = Reason("it is planned anew in the next cycle: Slurm was sent other placements for all of this one")
 
 
@@ -348,7 +348,7 @@ class Dispatcher:
         left, until_s = list(orders.items()), self._clock.steady() + MOST_PLACING_S
         try:
             while left and self._clock.steady() < until_s:
-                batch, left = left[:PLACED_TOGETHER], left[PLACED_TOGETHER:]
+                batch, left = left[:PLACING_BATCH], left[PLACING_BATCH:]
                 self._send_placements(dict(batch), situation, placed, notes)
         except Unreachable as problem:
             return problem

@@ -59,9 +59,13 @@ def within_limits(
         first = int(now_s // TURN_S) % len(in_turn) if singles and in_turn else 0
         chosen = Counter(job.id for job in [*in_turn[first:], *in_turn[:first]][:most])
         rooms |= {job.id: chosen[job.id] for job in jobs if job.is_array_record}
-        why = Reason(f"at most {limit} tasks of its array run at a time", WaitKind.ARRAY_LIMIT)
-        blocked |= {job.id: why for job in jobs if not chosen[job.id]}
+        blocked |= {job.id: limit_reached(limit) for job in jobs if not chosen[job.id]}
     return rooms, blocked
+
+
+def limit_reached(limit: int) -> Reason:
+    """Why a task waits that the limit of its array leaves no room."""
+    return Reason(f"at most {limit} tasks of its array run at a time", WaitKind.ARRAY_LIMIT)
 
 
 def planned_tasks(record: ObservedJob, most: int) -> Iterator[ObservedJob]:

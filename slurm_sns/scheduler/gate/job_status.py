@@ -56,7 +56,12 @@ class Status(StrEnum):
 
         An overdue job may start before its placement is taken back, so it counts for one cycle more.
         """
-        return self in (Status.PLACED, Status.AHEAD, Status.OVERDUE)
+        return self is Status.AHEAD or self.is_starting
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether Slurm is to start a job of this status at once; one that is placed ahead waits for other jobs."""
+        return self is Status.PLACED or self is Status.OVERDUE
 
 
 def status_of(job: ObservedJob, now_s: float, place_timeout_s: float) -> Status:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from slurm_sns.model import Reason, WaitKind
-from slurm_sns.scheduler.gate.arrays import busy_tasks, within_limits
+from slurm_sns.scheduler.gate.arrays import busy_tasks, limit_reached, within_limits
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES, Try, pause, still_meant, waiting_for_limits
 from slurm_sns.scheduler.gate.job_status import (
     NEVER_SATISFIED,
@@ -42,7 +42,7 @@ class Survey:
         ours: the jobs that concern us.
         candidates: the jobs that may be planned now, as far as the jobs alone show, in the order in which Slurm lists
             them.
-        blocked: why each of the other jobs to plan cannot be planned now.
+        blocked: why each of the other jobs to plan cannot be planned now, and what those placed ahead wait for.
         rooms: how many tasks of a limited array's record may be planned now.
         tries: the tries that still count.
         ahead: the jobs that are placed ahead.
@@ -122,6 +122,8 @@ def survey(
                 wanted.append(job)
                 if status is Status.GATED and job.id not in others and _is_on_its_own(job):
                     settled[job.id] = job
+        elif status is Status.AHEAD:
+            blocked[job.id] = _dependency(job) if waits_for_others(job) else limit_reached(job.array_limit or 0)
         elif status in _UNPLANNED or (status is Status.GATED and order is not None):
             blocked[job.id] = Reason(why or status.value, _KINDS.get(status, WaitKind.OTHER))
     rooms, beyond = within_limits(wanted, busy_tasks(jobs, statuses), now_s)
@@ -240,15 +242,20 @@ def _why(job: ObservedJob, status: Status) -> str:
             return status.value
 
 
+def _dependency(job: ObservedJob) -> Reason:
+    """Why a job waits for other jobs."""
+    named = f" ({job.reason})" if job.reason.startswith("Depend") else ""
+    kind = WaitKind.NEVER if job.reason == NEVER_SATISFIED else WaitKind.DEPENDENCY
+    return Reason(f"waits for its dependency{named}", kind, "dependency" if kind is WaitKind.NEVER else "")
+
+
 def _hindrance(job: ObservedJob, tried: Try | None, settings: Settings, now_s: float) -> str:
     """Why a job to plan must wait, by its own record alone; empty when it need not."""
     record = job.record
     if is_held(job):
         return Reason(f"held ({job.reason or 'priority 0'})", WaitKind.HELD, job.reason)
     if waits_for_others(job):
-        named = f" ({job.reason})" if job.reason.startswith("Depend") else ""
-        kind = WaitKind.NEVER if job.reason == NEVER_SATISFIED else WaitKind.DEPENDENCY
-        return Reason(f"waits for its dependency{named}", kind, "dependency" if kind is WaitKind.NEVER else "")
+        return _dependency(job)
     is_slurms = record is None or record.is_slurms
     if is_slurms and is_limit(job.reason):  # Slurm has looked at it, and would not start it wherever it were placed
         return Reason(f"has met a limit ({job.reason})", WaitKind.LIMIT, job.reason)

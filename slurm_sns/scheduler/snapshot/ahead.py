@@ -23,6 +23,8 @@ from slurm_sns.scheduler.snapshot.plannable import sort_out
 from slurm_sns.scheduler.snapshot.situation import Explorations, Situation
 from slurm_sns.scheduler.snapshot.spreading import SpreadRules
 
+#: Why a job is placed that may not start yet.
+WHY_AHEAD = "placed ahead, as nothing waits for room: Slurm starts it when the jobs end that it waits for"
 #: The most jobs that are placed ahead at a time. Each is looked at in every pass of Slurm's.
 MOST_AHEAD = 32
 #: So many times as many tasks of an array as its limit allows are placed, those that run among them. A task of a second

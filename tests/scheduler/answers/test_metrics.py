@@ -105,6 +105,16 @@ class TestOfTheQueue:
         }
         assert {name: count for name, count in found["waiting_jobs_lacking"].items() if count} == {"cores": 1}
 
+    def test_jobs_placed_ahead_wait_for_what_they_wait_for_in_slurm_as_the_count_of_waiting_jobs_has_it(self) -> None:
+        after = pinned(1, "c1", begin_s=0, waits_for_others=True, reason="Dependency")
+        task = pinned(2, "c1", begin_s=0, array_id=9, array_task=4, array_limit=3, reason="JobArrayTaskLimit")
+        found = shown(view(after, task, pinned(3, "c1")))
+        assert {kind: count for kind, count in found["waiting_jobs"].items() if count} == {
+            "dependency": 1,
+            "array limit": 1,
+        }
+        assert (found["jobs"]["waiting"], found["jobs"]["placing"]) == (2, 1)
+
     def test_the_kinds_are_all_there_so_that_a_rule_finds_a_zero(self) -> None:
         assert set(shown(view())["waiting_jobs"]) == {kind.value for kind in WaitKind}
 
