@@ -19,3 +19,8 @@ def task_of(job_id: int) -> tuple[int, int] | None:
     """The array id and the task number of such an id; None for an id of Slurm's."""
     array_id, task = job_id >> _BITS, job_id & ((1 << _BITS) - 1)
     return (array_id, task - 1) if array_id else None
+
+
+def record_of(job_id: int) -> int:
+    """The id of Slurm's record that this job is, or that it is a task of."""
+    return (task_of(job_id) or (job_id,))[0]

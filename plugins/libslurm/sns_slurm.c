@@ -36,6 +36,7 @@ extern char *slurm_node_state_string_complete(uint32_t);
 extern void slurm_xfree_ptr(void *);
 extern char *slurm_strerror(int);
 extern void slurm_free_stats_response_msg(stats_info_response_msg_t *);
+extern int32_t slurm_bit_set_count(bitstr_t *);
 
 /* --gres-flags: how gres and cores belong together. Some came with later releases. */
 #ifndef GRES_ONE_TASK_PER_SHARING
@@ -220,14 +221,15 @@ void sns_free(struct answer *answer)
 	memset(answer, 0, sizeof *answer);
 }
 
-/* All jobs, or the one with this id. */
+/* All jobs, or those with this id: the job, or all records of the array. Without SHOW_LOCAL Slurm first asks for the
+ * federation, each time. */
 int sns_jobs(struct answer *answer, uint32_t job_id)
 {
 	job_info_msg_t *shown = NULL;
 	int rc;
 
 	errno = 0;
-	if (job_id ? slurm_load_job(&shown, job_id, SHOW_DETAIL) : slurm_load_jobs(0, &shown, SHOW_ALL | SHOW_DETAIL))
+	if (job_id ? slurm_load_job(&shown, job_id, SHOW_DETAIL | SHOW_LOCAL) : slurm_load_jobs(0, &shown, SHOW_ALL | SHOW_DETAIL))
 		return failed();
 	if (!(rc = begin(answer, shown->record_count))) {
 		for (uint32_t at = 0; at < shown->record_count; at++) {
@@ -237,6 +239,30 @@ int sns_jobs(struct answer *answer, uint32_t job_id)
 		rc = answer->is_short_of_memory ? ENOMEM : 0;
 	}
 	slurm_free_job_info_msg(shown);
+	return rc;
+}
+
+/* What changes when a job begins, ends or loses tasks: id, state, waiting tasks of an array's record (int64 each). */
+int sns_job_states(struct answer *answer)
+{
+	job_state_response_msg_t *shown = NULL;
+	int rc;
+
+	errno = 0;
+	if (slurm_load_job_state(0, NULL, &shown))
+		return failed();
+	if (!(rc = begin(answer, shown->jobs_count))) {
+		for (uint32_t at = 0; at < shown->jobs_count; at++) {
+			const job_state_response_job_t *j = &shown->jobs[at];
+			bitstr_t *tasks = j->array_task_id_bitmap;
+			append(answer, &(int64_t){j->job_id}, sizeof(int64_t));
+			append(answer, &(int64_t){j->state}, sizeof(int64_t));
+			append(answer, &(int64_t){tasks ? slurm_bit_set_count(tasks) : 0}, sizeof(int64_t));
+			end_record(answer);
+		}
+		rc = answer->is_short_of_memory ? ENOMEM : 0;
+	}
+	slurm_free_job_state_response_msg(shown);
 	return rc;
 }
 

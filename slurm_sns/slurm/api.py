@@ -118,6 +118,16 @@ def answers() -> Iterator[None]:
         raise Refused(text) from None
 
 
+@contextmanager
+def readable() -> Iterator[None]:
+    """Turn a refused read into `Unreachable`: without the answer there is nothing to plan on."""
+    try:
+        with answers():
+            yield
+    except Refused as refusal:
+        raise Unreachable(str(refusal)) from None
+
+
 def is_unreachable(number: int) -> bool:
     """Whether Slurm's error number means that slurmctld could not be reached (trying again may help)."""
     return number in _STANDBY | _CONNECTION or any(number in numbers for numbers in _COMMUNICATION)

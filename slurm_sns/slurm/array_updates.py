@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 
 from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
-from slurm_sns.task_ids import task_of
+from slurm_sns.task_ids import record_of, task_of
 
 #: The most tasks in one RPC.
 MOST_TOGETHER = 64
@@ -52,8 +52,9 @@ def together(orders: Iterable[GateOrder]) -> Updates:
             if key is not None:
                 open_updates[key] = update
         update.append(order)
-    several = {_array(update[0]) for update in updates if len(update) > 1}
-    final = {_array(update[0]): update for update in updates if _array(update[0]) in several and _key(update[0])}
+    grouped = [update for update in updates if _key(update[0])]
+    several = {record_of(update[0].job_id) for update in grouped if len(update) > 1}
+    final = {array: update for update in grouped if (array := record_of(update[0].job_id)) in several}
     last = tuple((update.pop(),) for update in final.values())
     return Updates(tuple(tuple(update) for update in updates if update), last)
 
@@ -62,8 +63,4 @@ def _key(order: GateOrder) -> Hashable:
     """Equal for orders that one RPC may carry out; None for an order that always has an RPC of its own."""
     if order.kind is not OrderKind.PLACE or task_of(order.job_id) is None:
         return None
-    return _array(order), _changes(order)
-
-
-def _array(order: GateOrder) -> int:
-    return (task_of(order.job_id) or (order.job_id,))[0]
+    return record_of(order.job_id), _changes(order)

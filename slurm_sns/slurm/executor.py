@@ -22,8 +22,11 @@ from typing import IO
 
 from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import Answer, GateOrder, Order, one_by_one
+from slurm_sns.slurm.api import readable
 from slurm_sns.slurm.array_updates import each_alone, together
+from slurm_sns.slurm.known_jobs import KnownJobs
 from slurm_sns.slurm.rpc import carry_out, names_tasks, send_together, waits_without_lock
+from slurm_sns.task_ids import record_of
 
 #: From this number of RPCs on, several processes or threads send them. Fewer take this process less than half a second.
 MANY = 64
@@ -36,12 +39,15 @@ OrderResults = Iterator[tuple[GateOrder, Refused | None]]
 SENDERS = 8
 #: Updates in a line: 16 take a sender about a hundredth of a second, so it asks for more that often.
 LINE = 16
+#: The answer for a job that has changed since it was looked at.
+CHANGED = Refused("it has changed since it was looked at, so it is looked at again first")
 
 
 class SlurmExecutor:
-    """Changes jobs as SlurmUser."""
+    """Changes jobs as SlurmUser. With `known`, one that is no longer as it was seen there is not changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: KnownJobs | None = None) -> None:
+        self._known = known
         self._senders: Senders | SendingThreads | None = None
 
     def execute(self, orders: Iterable[Order]) -> Iterator[Answer]:
@@ -62,15 +68,31 @@ class SlurmExecutor:
                 yield answer
 
     def _send(self, orders: Sequence[GateOrder]) -> Iterator[Answer]:
-        updates = together(orders) if names_tasks() else each_alone(orders)
         unanswered = {order.job_id: order for order in orders}
         try:
+            for order in self._outdated(orders):
+                del unanswered[order.job_id]
+                yield Answer(order, CHANGED)
+            wanted = list(unanswered.values())
+            updates = together(wanted) if names_tasks() else each_alone(wanted)
             for each in (updates.first, updates.last):
                 for order, refusal in self._results(each):
                     del unanswered[order.job_id]
                     yield Answer(order, refusal)
         except Unreachable as problem:
             yield from (Answer(order, unreachable=problem) for order in unanswered.values())
+
+    def _outdated(self, orders: Sequence[GateOrder]) -> list[GateOrder]:
+        """The orders to jobs that have changed since they were decided.
+
+        Raises:
+            Unreachable: slurmctld does not answer.
+        """
+        if self._known is None:
+            return []
+        with readable():
+            changed = self._known.changed(record_of(order.job_id) for order in orders)
+        return [order for order in orders if record_of(order.job_id) in changed]
 
     def _results(self, updates: Sequence[Update]) -> OrderResults:
         if len(updates) < MANY:

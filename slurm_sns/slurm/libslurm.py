@@ -13,7 +13,7 @@ import re
 import struct
 import sysconfig
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,8 +34,8 @@ Reads = Mapping[str, Callable[[Fields], Any]]
 
 #: What the library writes for Slurm's "none" and "unlimited" of any width.
 _NONE, _UNLIMITED = -(1 << 63), (1 << 63) - 1
-#: What libraries of earlier versions do not show of a job.
-_NEWEST_FIELD = b"has_gres_flags"
+#: What libraries of earlier versions do not have.
+_NEWEST_FUNCTION = "sns_job_states"
 #: slurm.h, enum job_states.
 _PENDING, _RUNNING, _SUSPENDED = 0, 1, 2
 #: What is in parentheses in `gpu:a100:2(IDX:0,2),llc:4`. It takes linear time in any text.
@@ -69,8 +69,10 @@ _NUMBERS = (
 _TEXTS = ("admin_comment", "required_nodes", "gres_per_node", "extra", "partitions")
 
 
-#: In an answer about several tasks, Slurm's error number comes first.
-_ERROR = struct.Struct("=q")
+#: A record of an answer begins with a number: the job's id, or in an answer about several tasks Slurm's error number.
+_NUMBER = struct.Struct("=q")
+#: slurm_errno.h, ESLURM_INVALID_JOB_ID.
+_NO_SUCH_JOB = 2017
 
 
 class _Change(ctypes.Structure):
@@ -93,7 +95,7 @@ def _library() -> ctypes.CDLL:
     if not hasattr(library, "sns_change_size") or library.sns_change_size() != ctypes.sizeof(_Change):
         raise other
     library.sns_error.restype = library.sns_job_fields.restype = library.sns_node_fields.restype = ctypes.c_char_p
-    if _NEWEST_FIELD not in library.sns_job_fields():
+    if not hasattr(library, _NEWEST_FUNCTION):
         raise other
     library.sns_built_for.restype = ctypes.c_uint
     library.sns_free.restype = library.sns_start.restype = None
@@ -248,6 +250,10 @@ class RawRecord:
     def __init__(self, raw: bytes, described_by: str, reads: Reads) -> None:
         self.raw, self._described_by, self._reads = raw, described_by, reads
 
+    def but(self, names: Collection[str]) -> Fields:
+        """The fields as Slurm has them, without these."""
+        return {name: value for name, value in _layout(self._described_by).read(self.raw).items() if name not in names}
+
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
         if "_shown" not in own:
@@ -262,8 +268,22 @@ class RawRecord:
 
 def _jobs(job_id: int = 0) -> dict[int, RawRecord]:
     records = [RawRecord(raw, "sns_job_fields", _OF_JOB) for raw in _asked("sns_jobs", ctypes.c_uint32(job_id))]
-    first = struct.Struct("=q")
-    return {first.unpack_from(record.raw)[0]: record for record in records}
+    return {_NUMBER.unpack_from(record.raw)[0]: record for record in records}
+
+
+def _job_or_array(job_id: int) -> dict[int, RawRecord]:
+    """The job of this id, and all records of the array of this id; none if slurmctld has forgotten it."""
+    try:
+        return _jobs(job_id)
+    except RPCError as error:
+        if error.errno == _NO_SUCH_JOB:
+            return {}
+        raise
+
+
+def _job_states() -> dict[int, bytes]:
+    """By job id what changes when a job begins, ends, or when tasks leave an array's record."""
+    return {_NUMBER.unpack_from(raw)[0]: raw for raw in _asked("sns_job_states")}
 
 
 def _job(job_id: int) -> RawRecord:
@@ -340,8 +360,8 @@ def modify_tasks(array_id: int, tasks: Sequence[int], changes: _Change) -> dict[
     name = f"{array_id}_[{','.join(map(str, tasks))}]"
     answered: dict[int, int] = {}
     for raw in _asked("sns_change_tasks", name.encode(), ctypes.byref(changes)):
-        (error,) = _ERROR.unpack_from(raw)
-        whose = raw[_ERROR.size :].decode(errors="replace").partition("_")[2].strip("[]")
+        (error,) = _NUMBER.unpack_from(raw)
+        whose = raw[_NUMBER.size :].decode(errors="replace").partition("_")[2].strip("[]")
         answered |= dict.fromkeys(listed(whose), error)
     return answered
 
@@ -349,7 +369,7 @@ def modify_tasks(array_id: int, tasks: Sequence[int], changes: _Change) -> dict[
 #: Whose symbols are those of libslurm, too (pyslurm: the file of its module `api`).
 api = SimpleNamespace(__file__=str(PATH))
 Job = JobHandle
-Jobs = SimpleNamespace(load=_jobs)
+Jobs = SimpleNamespace(load=_jobs, of=_job_or_array, states=_job_states)
 Nodes = SimpleNamespace(load=_nodes)
 Reservations = SimpleNamespace(load=lambda: _lines("sns_reservations", scontrol_text.reservations))
 Partitions = SimpleNamespace(load=lambda: _lines("sns_partitions", scontrol_text.partitions))

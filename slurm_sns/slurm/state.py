@@ -2,14 +2,13 @@
 
 import pwd
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from slurm_sns.errors import Refused, SnsError, Unreachable
+from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.observation import (
     EMPTY_QUEUE,
     DatabaseQueue,
@@ -20,7 +19,8 @@ from slurm_sns.scheduler.observation import (
 )
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import AccountingDatabase, AccountingValues
-from slurm_sns.slurm.api import answers, configuration_path, has_library, library, pyslurm
+from slurm_sns.slurm.api import answers, configuration_path, has_library, library, pyslurm, readable
+from slurm_sns.slurm.known_jobs import KnownJobs
 from slurm_sns.slurm.site import (
     backfill,
     fills_sockets,
@@ -37,22 +37,26 @@ class SlurmState:
     """Observes the cluster through what `api.library` gives.
 
     `accounting` adds what slurmctld does not show: QOS, shares and limits. In the partitions `sharing` jobs share cores
-    by the rules of ours: what Slurm shows of that in a job is not its owner's wish.
+    by the rules of ours: what Slurm shows of that in a job is not its owner's wish. `known` are shared with what sends
+    orders.
     """
 
-    def __init__(self, accounting: AccountingDatabase, sharing: Names = frozenset()) -> None:
+    def __init__(
+        self, accounting: AccountingDatabase, sharing: Names = frozenset(), known: KnownJobs | None = None
+    ) -> None:
         self._accounting, self._sharing = accounting, sharing
+        self._known = known or KnownJobs(library)
         self._jobs = TranslatedJobs()
 
     def observe(self) -> Observation:
         """Read jobs before nodes: a job that starts in between is then counted twice, never missed."""
         numbers = self._accounting.numbers()
         api = library()
-        with _readable():
+        with readable():
             # At every observation, for slurmctld may have restarted with another configuration. It takes a millisecond.
             configured = api.slurmctld.Config.load()
             began_s = time.monotonic()
-            jobs = api.Jobs.load()
+            jobs = self._known.look()
             shown_in_s = time.monotonic() - began_s
             nodes = api.Nodes.load()
             reservations = api.Reservations.load()
@@ -157,7 +161,7 @@ class JobsAlone:
     def observe(self) -> Observation:
         """Read all jobs."""
         api = library()
-        with _readable():
+        with readable():
             jobs = api.Jobs.load()
             reservations = api.Reservations.load() if self._with_reservations else {}
         return Observation(
@@ -184,16 +188,6 @@ SHOWS_NO_ESTIMATES = (26, 5)
 def shows_estimates(version: str) -> bool:
     """Whether this Slurm (`24.11.5`) shows its own estimate of a job's nodes as if its owner had asked for them."""
     return year_and_month(version) < SHOWS_NO_ESTIMATES
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    """Turn a refused read into `Unreachable`: without the answer there is nothing to plan on."""
-    try:
-        with answers():
-            yield
-    except Refused as refusal:
-        raise Unreachable(str(refusal)) from None
 
 
 #: As many users as a slurmctld has jobs, at most: with fewer, each look would ask for every name again.

@@ -468,3 +468,35 @@ def test_a_command_that_hangs_or_is_missing_is_met(mocker) -> None:
     mocker.patch("subprocess.run", side_effect=FileNotFoundError(2, "No such file or directory"))
     with pytest.raises(SnsError, match="scontrol cannot be run: No such file or directory"):
         run("scontrol", "update", "JobId=7")
+
+
+class Edited:
+    """What knows the jobs, and that the owners of some have changed them since."""
+
+    def __init__(self, *job_ids: int, problem: Exception | None = None) -> None:
+        self._job_ids, self._problem = set(job_ids), problem
+
+    def changed(self, job_ids) -> set[int]:
+        if self._problem is not None:
+            raise self._problem
+        return self._job_ids & set(job_ids)
+
+
+def test_a_job_that_has_changed_since_it_was_looked_at_gets_no_order(pyslurm) -> None:
+    orders = [replace(RENEWAL, job_id=number) for number in (7, 8, task_id(9, 3), task_id(10, 3))]
+    run_tasks = mock.patch("slurm_sns.slurm.rpc.run")
+    with run_tasks as scontrol:
+        answers = {answer.order.job_id: answer for answer in SlurmExecutor(Edited(8, 9)).execute(orders)}
+    refused = {job_id for job_id, answer in answers.items() if answer.refused is not None}
+    assert refused == {8, task_id(9, 3)}
+    assert str(answers[8].refused) == "it has changed since it was looked at, so it is looked at again first"
+    assert [call.args[0] for call in pyslurm.Job.call_args_list] == [7]
+    assert scontrol.call_count == 1
+
+
+@pytest.mark.parametrize("errno", [1800, 2002])
+def test_when_the_jobs_cannot_be_read_again_no_order_is_sent(pyslurm, errno: int) -> None:
+    problem = pyslurm.RPCError(errno, "no")
+    answers = list(SlurmExecutor(Edited(problem=problem)).execute([RENEWAL, RequeueOrder(7)]))
+    assert [type(answer.unreachable) for answer in answers] == [Unreachable] * 2
+    pyslurm.Job.assert_not_called()

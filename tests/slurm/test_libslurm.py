@@ -1,9 +1,9 @@
 """Records as plugins/libslurm/sns_slurm.c writes them become what pyslurm shows; a cluster test compares both."""
 
+import ctypes
 import struct
 from collections.abc import Iterator
 from types import SimpleNamespace
-from unittest.mock import MagicMock
 
 import pytest
 
@@ -211,6 +211,40 @@ def test_a_job_is_translated_again_only_when_its_record_changes(mocker) -> None:
     assert spy.call_count == 5, "what a partition forces shows in its jobs"
 
 
+def answering(library, function: str, records: list[bytes], number: int = 0) -> None:
+    """Let this function of the library answer with these records, or with an error number."""
+
+    def answer(given, *_: object) -> int:
+        data, ends = b"".join(records), [sum(map(len, records[: at + 1])) for at in range(len(records))]
+        shown = given._obj
+        shown.kept = (ctypes.create_string_buffer(data), (ctypes.c_uint64 * len(ends))(*ends))
+        shown.data, shown.ends = (ctypes.addressof(each) for each in shown.kept)
+        shown.size, shown.count = len(data), len(ends)
+        return number
+
+    getattr(library, function).side_effect = answer
+
+
+def test_states_tell_which_jobs_have_changed_and_a_forgotten_job_has_no_record(library) -> None:
+    states = [struct.pack("=3q", 7, 0, 3), struct.pack("=3q", 8, 1, 0)]
+    answering(library, "sns_job_states", states)
+    assert libslurm.Jobs.states() == {7: states[0], 8: states[1]}
+    answering(library, "sns_jobs", [raw(), raw(id=9)])
+    assert {job_id: each.id for job_id, each in libslurm.Jobs.of(7).items()} == {7: 7, 9: 9}
+    library.sns_error.return_value = b"Invalid job id specified"
+    answering(library, "sns_jobs", [], 2017)
+    assert libslurm.Jobs.of(7) == {}
+    answering(library, "sns_jobs", [], 1800)
+    with pytest.raises(libslurm.RPCError):
+        libslurm.Jobs.of(7)
+
+
+def test_two_reads_of_a_job_can_be_compared_but_for_some_fields() -> None:
+    before, after = record(raw(priority=1)), record(raw(priority=2, name="b"))
+    assert before.but({"priority", "name"}) == after.but({"priority", "name"})
+    assert before.but({"priority"}) != after.but({"priority"})
+
+
 def test_a_change_sends_what_is_given_and_a_zero_as_text_only_as_a_number(library) -> None:
     change = libslurm.JobSubmitDescription(
         admin_comment="sns:2 ü", begin_time=1, required_nodes=["c1", "c2"], ntasks=None, ntasks_per_node="0",
@@ -230,9 +264,11 @@ def test_a_change_sends_what_is_given_and_a_zero_as_text_only_as_a_number(librar
 
 
 EARLIER = {
-    **{f"sns_{name}": SimpleNamespace() for name in ("error", "node_fields", "built_for", "free", "start")},
+    **{
+        f"sns_{name}": SimpleNamespace()
+        for name in ("error", "job_fields", "node_fields", "built_for", "free", "start")
+    },
     "sns_change_size": lambda: libslurm.ctypes.sizeof(libslurm._Change),
-    "sns_job_fields": MagicMock(return_value=b"n:id t:tres_per_node"),
 }
 
 

@@ -37,7 +37,7 @@ from slurm_sns.scheduler.ports import NONE_TAKEN_BACK, Ports
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import takes_all_memory, whole_memory_mb
 from slurm_sns.scheduler.snapshot.situation import Situation
-from slurm_sns.task_ids import task_id, task_of
+from slurm_sns.task_ids import record_of, task_id, task_of
 from slurm_sns.wire.values import Grant, RunId
 
 #: The most follow-ups in one cycle, users taking turns; the next cycle goes on.
@@ -127,7 +127,7 @@ class OrderQueue:
         """Send these orders; yield each when Slurm answers, with the refusal (None: Slurm has made the change)."""
         for answer in self._answers(orders):
             if isinstance(answer.order, GateOrder):
-                self.changed.add((task_of(answer.order.job_id) or (answer.order.job_id,))[0])
+                self.changed.add(record_of(answer.order.job_id))
                 yield answer.order, answer.refused
             self.show_sign_of_life()
 

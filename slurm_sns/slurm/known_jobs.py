@@ -1,0 +1,103 @@
+"""The jobs as slurmctld shows them. Where reading all takes long, a look reads again only those that may have changed.
+
+slurmctld takes a second to write 120,000 jobs, and shows the ids and states of all in a fiftieth of that (seen). A look
+then asks for these, and reads a job again if it is new, if its state or the number of its waiting tasks has changed, or
+if an order of ours has gone to it. What changes in a job without that, as by `scontrol update`, is seen when all are
+read again, at least every `ALL_S`. So a job that was not read in this look is read once more before an order goes to
+it, and one that somebody has changed meanwhile gets none: its order was decided on what it no longer is.
+
+Only our own library shows states. With pyslurm alone each look reads all.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from slurm_sns.slurm.api import library
+
+#: Reading all jobs takes long from here on: some 25,000 jobs. Then all are read this often.
+LONG_S, ALL_S = 0.25, 30.0
+#: If more jobs than this may have changed, all are read: so many single reads would take as long.
+MOST_AGAIN = 512
+#: So many jobs are read side by side: most of the time each waits for slurmctld.
+READERS = 4
+#: What slurmctld changes in a job by itself, and no order depends on.
+MOVING = frozenset({"priority", "state_reason", "start_time", "end_time", "scheduled_nodes"})
+
+
+class KnownJobs:
+    """The jobs of the last look. `binding` gives what reads them: `Jobs.load`, and `states` and `of` where it has them.
+
+    Its methods raise what the binding raises: then nothing is forgotten of what has to be read again.
+    """
+
+    def __init__(self, binding: Callable[[], Any] = library, steady: Callable[[], float] = time.monotonic) -> None:
+        self._binding, self._steady = binding, steady
+        self._records: dict[int, Any] = {}
+        self._states: Mapping[int, bytes] = {}
+        #: When all were read, and how long that took.
+        self._read_s, self._took_s = 0.0, 0.0
+        #: Those that were changed by us since they were read.
+        self._ours: set[int] = set()
+        #: Those that were read since the last look began; None: all.
+        self._fresh: set[int] | None = None
+
+    def look(self) -> Mapping[int, Any]:
+        """All jobs by id. Their ids and states are those of now."""
+        jobs = self._binding().Jobs
+        if self._took_s < LONG_S or not hasattr(jobs, "states"):
+            return self._read_all(jobs)
+        states = jobs.states()  # before the jobs: what changes in between differs at the next look
+        again = {job_id for job_id, state in states.items() if self._states.get(job_id) != state}
+        again |= self._ours & states.keys()
+        if len(again) > MOST_AGAIN or self._steady() - self._read_s >= ALL_S:
+            self._read_all(jobs)
+        else:
+            self._records = {job_id: record for job_id, record in self._records.items() if job_id in states}
+            self._fresh = set()
+            self._read(jobs, again)
+            self._ours = set()
+        self._states = states
+        return self._records
+
+    def changed(self, job_ids: Iterable[int]) -> set[int]:
+        """Those of these jobs that differ from what the last look has shown, or are gone; ours are about to change."""
+        asked = set(job_ids)
+        doubtful = set() if self._fresh is None else asked - self._fresh
+        before = {job_id: self._records.get(job_id) for job_id in doubtful}
+        jobs = self._binding().Jobs if doubtful else None
+        if len(doubtful) > MOST_AGAIN:
+            self._read_all(jobs)
+        elif doubtful:
+            self._read(jobs, doubtful)
+        self._ours |= asked
+        return {job_id for job_id in doubtful if _differ(before[job_id], self._records.get(job_id))}
+
+    def _read_all(self, jobs: Any) -> Mapping[int, Any]:
+        began_s = self._steady()
+        self._records = jobs.load()
+        self._read_s = self._steady()
+        self._took_s = self._read_s - began_s
+        self._ours, self._fresh = set(), None
+        return self._records
+
+    def _read(self, jobs: Any, job_ids: Collection[int]) -> None:
+        """Read these jobs again; one that is gone is left out from now on. An array's id brings all its records."""
+        if not job_ids:
+            return
+        with ThreadPoolExecutor(READERS) as readers:
+            found = list(readers.map(jobs.of, job_ids))
+        fresh = set() if self._fresh is None else self._fresh
+        for job_id, records in zip(job_ids, found, strict=True):
+            if job_id not in records:
+                self._records.pop(job_id, None)
+            self._records.update(records)
+            fresh |= {job_id, *records}
+
+
+def _differ(before: Any, after: Any) -> bool:
+    """Whether somebody has changed the job between two reads of it."""
+    if before is None or after is None:
+        return True
+    return bool(before.raw != after.raw and before.but(MOVING) != after.but(MOVING))

@@ -1,0 +1,225 @@
+"""Which jobs a look reads again, and which orders are withheld: with a table for slurmctld that counts its reads."""
+
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slurm_sns.slurm.known_jobs import ALL_S, LONG_S, MOST_AGAIN, MOVING, KnownJobs
+
+WAITS, RUNS = 0, 1
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A record, as far as these tests need one."""
+
+    state: int = WAITS
+    tasks: int = 0
+    wish: int = 1
+    priority: int = 100
+
+    @property
+    def raw(self) -> bytes:
+        return repr(self).encode()
+
+    def but(self, names: frozenset[str]) -> dict[str, int]:
+        return {name: value for name, value in vars(self).items() if name not in names}
+
+
+@dataclass
+class Table:
+    """A slurmctld. A full read takes `load_s` by its clock."""
+
+    load_s: float
+    now_s: float = 0.0
+    jobs: dict[int, Shown] = field(default_factory=dict)
+    full_reads: int = 0
+    single_reads: list[int] = field(default_factory=list)
+    fails: bool = False
+
+    def load(self) -> dict[int, Shown]:
+        self._answer()
+        self.now_s += self.load_s
+        self.full_reads += 1
+        return dict(self.jobs)
+
+    def of(self, job_id: int) -> dict[int, Shown]:
+        self._answer()
+        self.single_reads.append(job_id)
+        return {job_id: self.jobs[job_id]} if job_id in self.jobs else {}
+
+    def states(self) -> dict[int, bytes]:
+        self._answer()
+        return {job_id: b"%d %d" % (job.state, job.tasks) for job_id, job in self.jobs.items()}
+
+    def _answer(self) -> None:
+        if self.fails:
+            raise ConnectionError
+
+    def forget_reads(self) -> None:
+        self.full_reads, self.single_reads = 0, []
+
+    def edit(self, job_id: int, **fields: int) -> None:
+        self.jobs[job_id] = replace(self.jobs[job_id], **fields)
+
+
+def known(table: Table) -> KnownJobs:
+    return KnownJobs(lambda: SimpleNamespace(Jobs=table), lambda: table.now_s)
+
+
+@pytest.fixture
+def table() -> Table:
+    return Table(2 * LONG_S, jobs={number: Shown() for number in range(1, 11)})
+
+
+@pytest.fixture
+def seen(table: Table) -> KnownJobs:
+    """What has looked twice at a slurmctld that takes long: from then on it knows the states."""
+    looks = known(table)
+    looks.look()
+    looks.look()
+    table.forget_reads()
+    return looks
+
+
+def test_where_reading_all_is_quick_each_look_reads_all() -> None:
+    table = Table(LONG_S / 2, jobs={1: Shown()})
+    looks = known(table)
+    for wish in range(5):
+        table.edit(1, wish=wish)
+        assert looks.look()[1].wish == wish
+    assert (table.full_reads, table.single_reads) == (5, [])
+    assert looks.changed([1]) == set()
+    assert table.single_reads == []
+
+
+def test_a_binding_without_states_reads_all_at_each_look() -> None:
+    table = Table(2 * LONG_S, jobs={1: Shown()})
+    looks = KnownJobs(lambda: SimpleNamespace(Jobs=SimpleNamespace(load=table.load)), lambda: table.now_s)
+    assert [looks.look()[1] for _ in range(3)] == [Shown()] * 3
+    assert table.full_reads == 3
+
+
+def test_new_jobs_and_those_whose_state_or_tasks_changed_are_read_again(table: Table, seen: KnownJobs) -> None:
+    table.jobs[11] = Shown(wish=7)
+    table.edit(2, state=RUNS, wish=2)
+    table.edit(3, tasks=5)
+    del table.jobs[4]
+    assert seen.look() == table.jobs
+    assert (table.full_reads, sorted(table.single_reads)) == (0, [2, 3, 11])
+
+
+def test_what_we_change_is_read_again_at_the_next_look(table: Table, seen: KnownJobs) -> None:
+    assert seen.changed([5]) == set()
+    table.edit(5, wish=9)
+    table.forget_reads()
+    assert seen.look()[5].wish == 9
+    assert table.single_reads == [5]
+
+
+def test_a_job_that_its_owner_has_changed_gets_no_order_and_is_as_it_is_from_then_on(
+    table: Table, seen: KnownJobs
+) -> None:
+    seen.look()
+    table.edit(5, wish=9)
+    assert seen.changed([5, 6]) == {5}
+    assert seen.changed([5]) == set(), "it has been read by now"
+    assert seen.look()[5].wish == 9
+
+
+def test_what_slurmctld_changes_itself_withholds_no_order(table: Table, seen: KnownJobs) -> None:
+    seen.look()
+    assert "priority" in MOVING
+    table.edit(5, priority=101)
+    assert seen.changed([5]) == set()
+
+
+def test_a_job_that_is_gone_gets_no_order(table: Table, seen: KnownJobs) -> None:
+    seen.look()
+    del table.jobs[5]
+    assert seen.changed([5, 99]) == {5, 99}
+    assert 5 not in seen.look()
+
+
+def test_all_are_read_every_so_often_and_when_many_may_have_changed(table: Table, seen: KnownJobs) -> None:
+    table.edit(5, wish=9)
+    assert seen.look()[5].wish == 1
+    table.now_s += ALL_S
+    assert seen.look()[5].wish == 9
+    table.forget_reads()
+    table.jobs |= {number: Shown() for number in range(100, 101 + MOST_AGAIN)}
+    assert seen.look() == table.jobs
+    assert (table.full_reads, table.single_reads) == (1, [])
+
+
+def test_orders_for_very_many_jobs_read_all_once(table: Table) -> None:
+    table.jobs = {number: Shown() for number in range(MOST_AGAIN + 1)}
+    looks = known(table)
+    for _ in range(3):
+        looks.look()
+    table.edit(7, wish=2)
+    table.forget_reads()
+    assert looks.changed(table.jobs) == {7}
+    assert looks.changed(table.jobs) == set()
+    assert (table.full_reads, table.single_reads) == (1, [])
+
+
+@pytest.mark.parametrize("asked", ["look", "changed"])
+def test_a_slurmctld_that_does_not_answer_leaves_nothing_unread(table: Table, seen: KnownJobs, asked: str) -> None:
+    seen.look()
+    seen.changed([6])
+    table.edit(5, state=RUNS, wish=9)
+    table.edit(6, wish=8)
+    table.fails = True
+    with pytest.raises(ConnectionError):
+        seen.look() if asked == "look" else seen.changed([7])
+    table.fails = False
+    assert seen.look() == table.jobs
+
+
+EVENTS = st.lists(
+    st.tuples(st.sampled_from(["submit", "start", "task", "end", "edit", "order", "look", "wait"]), st.integers(0, 7)),
+    max_size=40,
+)
+
+
+@given(EVENTS)
+def test_no_order_goes_to_a_job_that_is_not_what_it_was_decided_on(events: list[tuple[str, int]]) -> None:
+    table = Table(2 * LONG_S, jobs={number: Shown(tasks=3) for number in range(4)})
+    looks = known(table)
+    looks.look()
+    decided, just_read, ordered = dict(looks.look()), set(table.jobs), set[int]()
+    for count, (what, number) in enumerate(events):
+        table.now_s += 1
+        match what:
+            case "submit":
+                table.jobs[number] = Shown(wish=1000 + count)
+            case "start" | "task" | "edit" if number in table.jobs:
+                changes = {"start": {"state": RUNS}, "task": {"tasks": count}, "edit": {"wish": count}}
+                table.edit(number, **changes[what])
+            case "end":
+                table.jobs.pop(number, None)
+            case "order" if number in decided and number not in ordered:  # a cycle changes a job once
+                ordered.add(number)
+                if not looks.changed([number]) and number in table.jobs:
+                    assert table.jobs[number] == decided[number] or number in just_read
+                    table.edit(number, wish=-count)
+            case "look" | "wait":
+                table.now_s += ALL_S if what == "wait" else 0
+                table.forget_reads()
+                decided = dict(looks.look())
+                just_read = set(table.jobs) if table.full_reads else set(table.single_reads)
+                _check_look(table, decided, ordered, just_read)
+                ordered = set()
+
+
+def _check_look(table: Table, decided: dict[int, Shown], ordered: set[int], just_read: set[int]) -> None:
+    """The ids and states are those of now, and so is all else of a job that was read, or that we have changed."""
+    assert decided.keys() == table.jobs.keys()
+    assert ordered & table.jobs.keys() <= just_read
+    for job_id, job in table.jobs.items():
+        assert (decided[job_id].state, decided[job_id].tasks) == (job.state, job.tasks)
+        assert decided[job_id] == job or job_id not in just_read
