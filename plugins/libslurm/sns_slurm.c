@@ -229,7 +229,8 @@ int sns_jobs(struct answer *answer, uint32_t job_id)
 	int rc;
 
 	errno = 0;
-	if (job_id ? slurm_load_job(&shown, job_id, SHOW_DETAIL | SHOW_LOCAL) : slurm_load_jobs(0, &shown, SHOW_ALL | SHOW_DETAIL))
+	if (job_id ? slurm_load_job(&shown, job_id, SHOW_DETAIL | SHOW_LOCAL) :
+		     slurm_load_jobs(0, &shown, SHOW_ALL | SHOW_DETAIL))
 		return failed();
 	if (!(rc = begin(answer, shown->record_count))) {
 		for (uint32_t at = 0; at < shown->record_count; at++) {

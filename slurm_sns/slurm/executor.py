@@ -24,8 +24,8 @@ from slurm_sns.errors import Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import Answer, GateOrder, Order, one_by_one
 from slurm_sns.slurm.api import readable
 from slurm_sns.slurm.array_updates import each_alone, together
-from slurm_sns.slurm.known_jobs import KnownJobs
 from slurm_sns.slurm.rpc import carry_out, names_tasks, send_together, waits_without_lock
+from slurm_sns.slurm.seen_jobs import SeenJobs
 from slurm_sns.task_ids import record_of
 
 #: From this number of RPCs on, several processes or threads send them. Fewer take this process less than half a second.
@@ -44,10 +44,10 @@ CHANGED = Refused("it has changed since it was looked at, so it is looked at aga
 
 
 class SlurmExecutor:
-    """Changes jobs as SlurmUser. With `known`, one that is no longer as it was seen there is not changed."""
+    """Changes jobs as SlurmUser. With `seen`, one that is no longer as it was seen is not changed."""
 
-    def __init__(self, known: KnownJobs | None = None) -> None:
-        self._known = known
+    def __init__(self, seen: SeenJobs | None = None) -> None:
+        self._seen = seen
         self._senders: Senders | SendingThreads | None = None
 
     def execute(self, orders: Iterable[Order]) -> Iterator[Answer]:
@@ -88,10 +88,10 @@ class SlurmExecutor:
         Raises:
             Unreachable: slurmctld does not answer.
         """
-        if self._known is None:
+        if self._seen is None:
             return []
         with readable():
-            changed = self._known.changed(record_of(order.job_id) for order in orders)
+            changed = self._seen.changed(record_of(order.job_id) for order in orders)
         return [order for order in orders if record_of(order.job_id) in changed]
 
     def _results(self, updates: Sequence[Update]) -> OrderResults:

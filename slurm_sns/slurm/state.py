@@ -1,4 +1,4 @@
-"""The State port on Slurm: one bulk read each of jobs, nodes, reservations and partitions, in this order."""
+"""The State port on Slurm: one look at jobs, nodes, reservations and partitions, in this order."""
 
 import pwd
 import time
@@ -20,7 +20,7 @@ from slurm_sns.scheduler.observation import (
 from slurm_sns.slurm import translate
 from slurm_sns.slurm.accounting import AccountingDatabase, AccountingValues
 from slurm_sns.slurm.api import answers, configuration_path, has_library, library, pyslurm, readable
-from slurm_sns.slurm.known_jobs import KnownJobs
+from slurm_sns.slurm.seen_jobs import SeenJobs
 from slurm_sns.slurm.site import (
     backfill,
     fills_sockets,
@@ -37,26 +37,26 @@ class SlurmState:
     """Observes the cluster through what `api.library` gives.
 
     `accounting` adds what slurmctld does not show: QOS, shares and limits. In the partitions `sharing` jobs share cores
-    by the rules of ours: what Slurm shows of that in a job is not its owner's wish. `known` are shared with what sends
+    by the rules of ours: what Slurm shows of that in a job is not its owner's wish. `seen` are shared with what sends
     orders.
     """
 
     def __init__(
-        self, accounting: AccountingDatabase, sharing: Names = frozenset(), known: KnownJobs | None = None
+        self, accounting: AccountingDatabase, sharing: Names = frozenset(), seen: SeenJobs | None = None
     ) -> None:
         self._accounting, self._sharing = accounting, sharing
-        self._known = known or KnownJobs(library)
+        self._seen = seen or SeenJobs(library)
         self._jobs = TranslatedJobs()
 
     def observe(self) -> Observation:
-        """Read jobs before nodes: a job that starts in between is then counted twice, never missed."""
+        """Look at jobs before nodes: a job that starts in between is then counted twice, never missed."""
         numbers = self._accounting.numbers()
         api = library()
         with readable():
             # At every observation, for slurmctld may have restarted with another configuration. It takes a millisecond.
             configured = api.slurmctld.Config.load()
             began_s = time.monotonic()
-            jobs = self._known.look()
+            jobs = self._seen.look()
             shown_in_s = time.monotonic() - began_s
             nodes = api.Nodes.load()
             reservations = api.Reservations.load()

@@ -69,7 +69,7 @@ READERS = """
 import json
 import sys
 from dataclasses import fields
-from slurm_sns.slurm import known_jobs, libslurm, state
+from slurm_sns.slurm import libslurm, seen_jobs, state
 from slurm_sns.slurm.scontrol_state import NO_ACCOUNTS, ScontrolState
 
 class Known:
@@ -107,11 +107,11 @@ rest = {each.name for each in fields(ours)} - {*ALL, "shown_in_s"}
 pairs = [(name, getattr(ours, name), getattr(own, name)) for name in rest]
 found += [[name, str(one), str(other)] for name, one, other in pairs if one != other]
 # A look that reads single jobs again shows what one shows that reads all, and knows which are gone.
-known_jobs.LONG_S, looks = 0, known_jobs.KnownJobs(lambda: libslurm)
+seen_jobs.LONG_S, looks = 0, seen_jobs.SeenJobs(lambda: libslurm)
 looks.look(), looks.look()
 looks.changed(MINE)
 again, whole = looks.look(), libslurm.Jobs.load()
-read, looked = ({name: side[name].but(known_jobs.MOVING) for name in side} for side in (whole, again))
+read, looked = ({name: side[name].but(seen_jobs.MOVING) for name in side} for side in (whole, again))
 found += [[str(name), str(looked.get(name)), str(read.get(name))] for name in read if looked.get(name) != read[name]]
 found += [[str(name), "is left"] for name in looked.keys() - read.keys()]
 found += [] if looks.changed([4_000_000]) == {4_000_000} else [["a job that never was is there"]]

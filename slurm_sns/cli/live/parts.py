@@ -40,8 +40,8 @@ from slurm_sns.scheduler.start_estimates.board import EstimateBoard
 from slurm_sns.scheduler.turn import FencedExecutor, PlannerTurn
 from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.executor import SlurmExecutor
-from slurm_sns.slurm.known_jobs import KnownJobs
 from slurm_sns.slurm.mail_program import MailProgram
+from slurm_sns.slurm.seen_jobs import SeenJobs
 from slurm_sns.slurm.state import SlurmState, user_name
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.key_file import KeyFile
@@ -140,14 +140,14 @@ def ports(config: Config, clock: StopSignal, lives: Callable[[], None], turn: Pl
     engine = open_store(config.database_url)
     history = StoredHistory(engine)
     history.check_writable()
-    known = KnownJobs()
+    seen = SeenJobs()
     return Ports(
         state=SlurmState(
             AccountingDatabase(log.info, with_shares=config.matching.shares == "slurm"),
             frozenset(config.sharing.partitions),
-            known,
+            seen,
         ),
-        executor=SlurmExecutor(known) if turn is None else FencedExecutor(SlurmExecutor(known), turn.require),
+        executor=SlurmExecutor(seen) if turn is None else FencedExecutor(SlurmExecutor(seen), turn.require),
         history=history,
         decisions=StoredDecisions(
             engine, config.store.keep_days, config.store.keep_snapshots, specification(config.policy).history

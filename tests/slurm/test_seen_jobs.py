@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_sns.slurm.known_jobs import ALL_S, LONG_S, MOST_AGAIN, MOVING, KnownJobs
+from slurm_sns.slurm.seen_jobs import ALL_S, LONG_S, MOST_AGAIN, MOVING, SeenJobs
 
 WAITS, RUNS = 0, 1
 
@@ -66,8 +66,8 @@ class Table:
         self.jobs[job_id] = replace(self.jobs[job_id], **fields)
 
 
-def known(table: Table) -> KnownJobs:
-    return KnownJobs(lambda: SimpleNamespace(Jobs=table), lambda: table.now_s)
+def known(table: Table) -> SeenJobs:
+    return SeenJobs(lambda: SimpleNamespace(Jobs=table), lambda: table.now_s)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def table() -> Table:
 
 
 @pytest.fixture
-def seen(table: Table) -> KnownJobs:
+def seen(table: Table) -> SeenJobs:
     """What has looked twice at a slurmctld that takes long: from then on it knows the states."""
     looks = known(table)
     looks.look()
@@ -98,12 +98,12 @@ def test_where_reading_all_is_quick_each_look_reads_all() -> None:
 
 def test_a_binding_without_states_reads_all_at_each_look() -> None:
     table = Table(2 * LONG_S, jobs={1: Shown()})
-    looks = KnownJobs(lambda: SimpleNamespace(Jobs=SimpleNamespace(load=table.load)), lambda: table.now_s)
+    looks = SeenJobs(lambda: SimpleNamespace(Jobs=SimpleNamespace(load=table.load)), lambda: table.now_s)
     assert [looks.look()[1] for _ in range(3)] == [Shown()] * 3
     assert table.full_reads == 3
 
 
-def test_new_jobs_and_those_whose_state_or_tasks_changed_are_read_again(table: Table, seen: KnownJobs) -> None:
+def test_new_jobs_and_those_whose_state_or_tasks_changed_are_read_again(table: Table, seen: SeenJobs) -> None:
     table.jobs[11] = Shown(wish=7)
     table.edit(2, state=RUNS, wish=2)
     table.edit(3, tasks=5)
@@ -112,7 +112,7 @@ def test_new_jobs_and_those_whose_state_or_tasks_changed_are_read_again(table: T
     assert (table.full_reads, sorted(table.single_reads)) == (0, [2, 3, 11])
 
 
-def test_what_we_change_is_read_again_at_the_next_look(table: Table, seen: KnownJobs) -> None:
+def test_what_we_change_is_read_again_at_the_next_look(table: Table, seen: SeenJobs) -> None:
     assert seen.changed([5]) == set()
     table.edit(5, wish=9)
     table.forget_reads()
@@ -121,7 +121,7 @@ def test_what_we_change_is_read_again_at_the_next_look(table: Table, seen: Known
 
 
 def test_a_job_that_its_owner_has_changed_gets_no_order_and_is_as_it_is_from_then_on(
-    table: Table, seen: KnownJobs
+    table: Table, seen: SeenJobs
 ) -> None:
     seen.look()
     table.edit(5, wish=9)
@@ -130,21 +130,21 @@ def test_a_job_that_its_owner_has_changed_gets_no_order_and_is_as_it_is_from_the
     assert seen.look()[5].wish == 9
 
 
-def test_what_slurmctld_changes_itself_withholds_no_order(table: Table, seen: KnownJobs) -> None:
+def test_what_slurmctld_changes_itself_withholds_no_order(table: Table, seen: SeenJobs) -> None:
     seen.look()
     assert "priority" in MOVING
     table.edit(5, priority=101)
     assert seen.changed([5]) == set()
 
 
-def test_a_job_that_is_gone_gets_no_order(table: Table, seen: KnownJobs) -> None:
+def test_a_job_that_is_gone_gets_no_order(table: Table, seen: SeenJobs) -> None:
     seen.look()
     del table.jobs[5]
     assert seen.changed([5, 99]) == {5, 99}
     assert 5 not in seen.look()
 
 
-def test_all_are_read_every_so_often_and_when_many_may_have_changed(table: Table, seen: KnownJobs) -> None:
+def test_all_are_read_every_so_often_and_when_many_may_have_changed(table: Table, seen: SeenJobs) -> None:
     table.edit(5, wish=9)
     assert seen.look()[5].wish == 1
     table.now_s += ALL_S
@@ -168,7 +168,7 @@ def test_orders_for_very_many_jobs_read_all_once(table: Table) -> None:
 
 
 @pytest.mark.parametrize("asked", ["look", "changed"])
-def test_a_slurmctld_that_does_not_answer_leaves_nothing_unread(table: Table, seen: KnownJobs, asked: str) -> None:
+def test_a_slurmctld_that_does_not_answer_leaves_nothing_unread(table: Table, seen: SeenJobs, asked: str) -> None:
     seen.look()
     seen.changed([6])
     table.edit(5, state=RUNS, wish=9)

@@ -26,7 +26,7 @@ READERS = 4
 MOVING = frozenset({"priority", "state_reason", "start_time", "end_time", "scheduled_nodes"})
 
 
-class KnownJobs:
+class SeenJobs:
     """The jobs of the last look. `binding` gives what reads them: `Jobs.load`, and `states` and `of` where it has them.
 
     Its methods raise what the binding raises: then nothing is forgotten of what has to be read again.
