@@ -17,7 +17,9 @@ COMPILED = (
     "policies/rescheduling/*.py",
     "policies/baselines/expected_times.py",
     "sim/replay/*.py",
+    "sim/results/*_kernel.py",
     "sim/run.py",
+    "sim/traces/*_kernel.py",
 )
 PACKAGE = Path(__file__).parents[1]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
+from slurm_sns.sim.results.amounts import decimal, gigabytes
 from slurm_sns.sim.results.columns import FLUID_JOBS, JOBS, header
 from slurm_sns.sim.results.metrics import Column, Metrics, bounded_stretch, metrics_of
-from slurm_sns.sim.results.result_files import decimal, gigabytes
 from slurm_sns.sim.run import TraceRun
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
 

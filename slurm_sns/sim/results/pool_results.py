@@ -18,9 +18,10 @@ import numpy as np
 
 from slurm_sns.policies.placement.node_arrays import CORES
 from slurm_sns.sim.replay.pool_replay import SAMPLE_S
+from slurm_sns.sim.results.amounts import gigabytes
 from slurm_sns.sim.results.columns import JOBS, POOL_JOBS, header
+from slurm_sns.sim.results.lines import Numbers, Texts, lines
 from slurm_sns.sim.results.metrics import Metrics, inside, metrics_of
-from slurm_sns.sim.results.result_files import PART, gigabytes
 from slurm_sns.sim.run import Integers, TraceRun
 from slurm_sns.sim.trace import Flags
 from slurm_sns.sim.traces.nodes_csv import TraceSite
@@ -122,29 +123,35 @@ def pool_summary(run: TraceRun) -> dict[str, Any]:
 
 
 def pool_job_lines(site: TraceSite, run: TraceRun, begin: int = 0) -> Iterator[str]:
-    """The lines of jobs.csv.
+    """The lines of jobs.csv, many at a time.
 
     A job's start is that of its last attempt, on the node and in the pool that are written with it; `wait_s` and
     `suspended_s` are over its life, `wasted_s` is the run time of its other attempts. Times are exact. The clock of the
     run is `begin` ticks behind that of the file.
     """
+    trace = run.trace
+    memory_mb, of_job = np.unique(trace.memory, return_inverse=True)
+
+    def times(ticks: Integers) -> Numbers:
+        return Numbers(ticks, len(str(trace.ticks_per_s)) - 1)
+
     yield header(JOBS, POOL_JOBS)
-    trace, ticks = run.trace, run.trace.ticks_per_s
-    digits = len(str(ticks)) - 1
-
-    def text(time: int) -> str:
-        return f"{time // ticks}.{time % ticks:0{digits}d}" if digits else str(time)
-
-    nodes, pools = site.nodes.names, site.pools
-    times = (trace.submit, run.start, run.end, run.suspended, run.wasted, run.waited)
-    others = (trace.identity, run.place, run.pool, trace.cores, trace.memory, run.suspensions, run.restarts)
-    for at in range(0, len(trace), PART):
-        rows = zip(*(column[at : at + PART].tolist() for column in (*others, *times)), strict=True)
-        for job, node, pool, cores, mb, suspensions, restarts, submit, start, end, suspended, wasted, waited in rows:
-            yield (
-                f"{job},{text(submit + begin)},{text(start + begin)},{text(end + begin)},{nodes[node]},{cores},"
-                f"{gigabytes(mb)},,,,{pools[pool]},{suspensions},{text(suspended)},{restarts},{text(wasted)},{text(waited)}\n"
-            )
+    yield from lines(
+        Numbers(trace.identity),
+        times(trace.submit + begin),
+        times(run.start + begin),
+        times(run.end + begin),
+        Texts(run.place, site.nodes.names),
+        Numbers(trace.cores),
+        Texts(of_job, [gigabytes(each) for each in memory_mb.tolist()]),
+        Texts(np.zeros(len(trace), np.int8), [",,"]),  # no ways, bandwidth and scale
+        Texts(run.pool, site.pools),
+        Numbers(run.suspensions),
+        times(run.suspended),
+        Numbers(run.restarts),
+        times(run.wasted),
+        times(run.waited),
+    )
 
 
 def _core_seconds(run: TraceRun) -> float:

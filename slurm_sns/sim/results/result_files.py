@@ -1,6 +1,6 @@
 """The lines of the result files of a simulation, byte-identical for the same input."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -9,16 +9,14 @@ from numpy.typing import NDArray
 
 from slurm_sns.model import Alternative
 from slurm_sns.policies.placement.node_arrays import NodeArrays
+from slurm_sns.sim.results.amounts import gigabytes
 from slurm_sns.sim.results.columns import CYCLES, JOBS, header
+from slurm_sns.sim.results.lines import Lists, Numbers, Texts, lines
 from slurm_sns.sim.run import TraceRun
-from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB
-
-#: How many jobs are converted to text at a time.
-PART = 1 << 16
 
 
 def result_files(run: TraceRun, node_arrays: NodeArrays, *, spreads: bool = False) -> dict[str, Iterable[str]]:
-    """The lines of jobs.csv and cycles.csv; `spreads`: the policy uses scale factors, so that they are written."""
+    """The lines of jobs.csv and cycles.csv, many at a time; `spreads`: the policy uses scale factors."""
     return {
         "jobs.csv": chain([header(JOBS)], _job_lines(run, node_arrays.names, spreads=spreads)),
         "cycles.csv": chain([header(CYCLES)], _cycle_lines(run)),
@@ -28,45 +26,46 @@ def result_files(run: TraceRun, node_arrays: NodeArrays, *, spreads: bool = Fals
 def _job_lines(run: TraceRun, names: Sequence[str], *, spreads: bool) -> Iterator[str]:
     """Ways and bandwidth are empty where a job demands none, the scale where the policy uses none."""
     trace = run.trace
-    sizes = [[_size(each, spreads=spreads) for each in of_kind] for of_kind in trace.choices]
-    is_single = [all(each.nodes == 1 for each in of_kind) for of_kind in trace.choices]
-    times = (_as_text(column) for column in (trace.submit, run.start, run.end))
-    columns = (trace.identity, *times, run.place, trace.kind, run.choice)
-    for begin in range(0, len(trace), PART):
-        rows = zip(*(column[begin : begin + PART].tolist() for column in columns), strict=True)
-        for job, (identity, submit, start, end, place, kind, choice) in enumerate(rows, start=begin):
-            nodes = names[place] if is_single[kind] else "+".join(names[node] for node in run.nodes(job))
-            yield f"{identity},{submit},{start},{end},{nodes},{sizes[kind][choice]}"
+    alternatives = [each for of_kind in trace.choices for each in of_kind]
+    first = np.cumsum([0, *map(len, trace.choices)], dtype=np.int32)
+    chosen = first[trace.kind] + run.choice
+    nodes = np.array([each.nodes for each in alternatives], np.int32)
+    return lines(
+        Numbers(trace.identity),
+        *map(_seconds, (trace.submit, run.start, run.end)),
+        Lists(run.place, names, nodes[chosen], run.spread),
+        Texts(chosen, [_size(each, spreads=spreads) for each in alternatives]),
+    )
 
 
 def _size(alternative: Alternative, *, spreads: bool) -> str:
     """What a job holds on each of its nodes, and its scale: the end of a line."""
     demand, scale = alternative.demand, alternative.scale if spreads else ""
     shared = f"{demand.ways or ''},{demand.bandwidth_gbps or ''}"
-    return f"{demand.cores},{gigabytes(demand.memory_mb)},{shared},{scale}\n"
+    return f"{demand.cores},{gigabytes(demand.memory_mb)},{shared},{scale}"
 
 
-def _as_text(seconds: NDArray[Any]) -> NDArray[Any]:
+def _seconds(seconds: NDArray[Any]) -> Numbers | Texts:
     """Whole seconds without decimals, others to the nanosecond."""
+    return _moments(seconds, lambda each: str(int(each) if each.is_integer() else round(each, 9)))
+
+
+def _moments(seconds: NDArray[Any], text: Callable[[float], str]) -> Numbers | Texts:
+    """Integers as they are, floats by their texts."""
     if seconds.dtype == np.int64:
-        return seconds
-    return np.array([int(each) if each.is_integer() else round(each, 9) for each in seconds.tolist()], dtype=object)
+        return Numbers(seconds)
+    return Texts(np.arange(len(seconds)), [text(each) for each in seconds.tolist()])
 
 
 def _cycle_lines(run: TraceRun) -> Iterator[str]:
-    winners: dict[int, str] = {}
-    for time_s, waiting, started, chosen, bits in zip(*(each.tolist() for each in run.cycles), strict=True):
-        if bits not in winners:
-            winners[bits] = "+".join(member for at, member in enumerate(run.members) if bits >> at & 1)
-        yield f"{time_s},{waiting},{started},{run.members[chosen] if chosen >= 0 else ''},{winners[bits]}\n"
-
-
-def gigabytes(memory_mb: int) -> str:
-    """The memory in GB, exact: a MiB is a binary fraction of a GB."""
-    whole, rest = divmod(memory_mb, MIB_PER_GB)
-    return str(whole) if not rest else repr(memory_mb / MIB_PER_GB)
-
-
-def decimal(number: float) -> str:
-    """The number with up to six decimals, without zeros at the end."""
-    return f"{number:.6f}".rstrip("0").rstrip(".")
+    time_s, waiting, started, chosen, winners = run.cycles
+    bits, best = np.unique(winners, return_inverse=True)
+    sets = ["+".join(member for at, member in enumerate(run.members) if each >> at & 1) for each in bits.tolist()]
+    nobody = np.where(chosen < 0, len(run.members), chosen)
+    return lines(
+        _moments(time_s, str),
+        Numbers(waiting),
+        Numbers(started),
+        Texts(nobody, [*run.members, ""]),
+        Texts(best, sets),
+    )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from slurm_sns.errors import SnsError
 from slurm_sns.policies.placement.node_arrays import CORES, MEMORY, NodeArrays
-from slurm_sns.sim.results.result_files import decimal, gigabytes
+from slurm_sns.sim.results.amounts import decimal, gigabytes
 from slurm_sns.sim.trace import ANY_POOL, TraceArrays
 from slurm_sns.sim.traces.fluid_trace import HEADER, PARTS
 from slurm_sns.sim.traces.nodes_csv import MIB_PER_GB, TraceSite

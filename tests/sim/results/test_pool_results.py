@@ -218,12 +218,12 @@ def test_a_job_is_written_with_its_last_attempt_and_what_it_went_through(site, r
 
 def test_times_are_written_exactly(site, run):
     finer = in_milliseconds(run)
-    lines = list(pool_job_lines(site, replace(finer, end=finer.end + 7)))
-    assert lines[4] == "4,400.000,460.000,1460.007,b1,1,2,,,,B,2,100.000,1,60.000,0.000\n"
+    lines = "".join(pool_job_lines(site, replace(finer, end=finer.end + 7))).splitlines()
+    assert lines[4] == "4,400.000,460.000,1460.007,b1,1,2,,,,B,2,100.000,1,60.000,0.000"
 
 
 def test_a_run_may_have_a_clock_that_is_behind(site, run):
-    assert list(pool_job_lines(site, run, begin=5000))[4].startswith("4,5400,5460,6460,b1,")
+    assert "\n4,5400,5460,6460,b1," in "".join(pool_job_lines(site, run, begin=5000))
 
 
 def test_a_directory_that_cannot_be_written_is_an_error_of_one_line(tmp_path, site, run):
