@@ -42,6 +42,8 @@ DAEMONS = {
     "import slurm_sns.scheduler.watchdog",
     "agent": "import slurm_sns.cli.app; from slurm_sns.cli.live import agent, agent_parts, process",
 }
+#: As a user has it: Python keeps what it has compiled.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 #: Starts a command, without its output, and prints what the operating system counted for it.
 START = """\
 import json, os, sys, time
@@ -184,7 +186,8 @@ def _times(runs: list[Account]) -> dict[str, float]:
 def _account(command: list[str], checkout: Path) -> Account:
     """Run the command once, with the code of that checkout: Python looks for it in its own directory first."""
     # By way of a small process: Linux counts the memory of the process that starts another to the other's peak.
-    started = subprocess.run([*_python(START), *command], cwd=checkout, capture_output=True, check=False, text=True)
+    starting = [*_python(START), *command]
+    started = subprocess.run(starting, cwd=checkout, env=ENVIRONMENT, capture_output=True, check=False, text=True)
     wall_s, cpu_s, peak_kb, status = json.loads(started.stdout)
     if status:
         sys.exit(f"{' '.join(command)} failed with {status}: {started.stderr}")
@@ -194,7 +197,7 @@ def _account(command: list[str], checkout: Path) -> Account:
 def _modules(command: list[str], checkout: Path) -> int:
     """How many modules the command imports, as Python itself lists them."""
     listing = [command[0], "-X", "importtime", *command[1:]]
-    done = subprocess.run(listing, cwd=checkout, capture_output=True, text=True, check=False)
+    done = subprocess.run(listing, cwd=checkout, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed: {done.stderr.splitlines()[-1]}")
     return sum(line.startswith("import time:") for line in done.stderr.splitlines()) - 1  # without the heading
