@@ -257,7 +257,7 @@ class Cycles:
         mark()
         seen = Observation(jobs=jobs, nodes=self._nodes, partitions=self._partitions)
         situation = read_situation(seen, {}, self._settings, NOW_S, carried=self._carried)
-        self._carried = replace(self._carried, backlog=situation.backlog, active=situation.snapshot.active)
+        self._carried = situation.carried(self._carried)
         mark()
         plan = self._policy.plan(situation.snapshot)
         mark()
