@@ -15,10 +15,10 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.dispatch.dispatcher import (
+    BATCH,
     MOST_FOLLOW_UPS,
-    MOST_PLACING_S,
+    MOST_SENDING_S,
     MOST_UNBOOSTED,
-    PLACING_BATCH,
     PUT_OFF,
     SIGN_OF_LIFE_S,
 )
@@ -536,22 +536,44 @@ def test_a_long_commit_shows_signs_of_life() -> None:
 def test_a_slow_slurmctld_gets_no_more_placements_in_a_cycle_than_it_makes_in_a_while_and_the_next_one_goes_on() -> (
     None
 ):
-    site = Site(FakeSlurm({"c1": 2 * PLACING_BATCH}))
-    site.slurm.submit(*[1] * (PLACING_BATCH + 100), memory_per_cpu_mb=10)
+    site = Site(FakeSlurm({"c1": 2 * BATCH}))
+    site.slurm.submit(*[1] * (BATCH + 100), memory_per_cpu_mb=10)
     place = site.slurm.place
 
     def slowly(*values) -> None:
-        site.slurm.sleep(1.01 * MOST_PLACING_S / PLACING_BATCH)
+        site.slurm.sleep(1.01 * MOST_SENDING_S / BATCH)
         place(*values)
 
     site.slurm.place = slowly
     scheduler = site.scheduler(ENFORCE)
     view = scheduler.cycle()
-    assert len(view.plan.starts) == PLACING_BATCH
+    assert len(view.plan.starts) == BATCH
     assert [job for job, why in view.plan.waiting.items() if why == PUT_OFF] == [*range(513, 613)]
     scheduler.cycle()
     assert kinds(site).count(("place", 612)) == 1
-    assert len([each for each in kinds(site) if each[0] == "place"]) == PLACING_BATCH + 100, "each of them once"
+    assert len([each for each in kinds(site) if each[0] == "place"]) == BATCH + 100, "each of them once"
+
+
+def test_a_slow_slurmctld_gets_no_more_renewals_in_a_cycle_than_it_makes_in_a_while_and_the_next_one_goes_on() -> None:
+    site = Site(FakeSlurm({"c1": 1}))
+    site.slurm.submit(1, run_s=3600)
+    scheduler = site.scheduler(ENFORCE)
+    scheduler.repeat(2, 1.0)
+    site.slurm.submit(*[1] * (BATCH + 100))
+    site.slurm.orders.clear()
+    renew = site.slurm.renew
+
+    def slowly(*values) -> None:
+        site.slurm.sleep(1.01 * MOST_SENDING_S / BATCH)
+        renew(*values)
+
+    site.slurm.renew = slowly
+    site.slurm.sleep(MOST_SENDING_S)
+    scheduler.cycle()
+    assert [each for each in kinds(site) if each[0] == "renew"] == [("renew", 2 + number) for number in range(BATCH)]
+    site.slurm.sleep(1.0)
+    scheduler.cycle()
+    assert {job_id for kind, job_id in kinds(site) if kind == "renew"} == {*range(2, BATCH + 102)}
 
 
 @pytest.mark.parametrize("stands_still", ["before the first order", "during it"])

@@ -36,7 +36,7 @@ def written(folder: Path, request: SimulationRequest) -> dict[str, str]:
     (folder / "nodes.csv").write_text(NODES)
     (folder / "jobs.csv").write_text(JOBS)
     replay = by_plans(str(folder / "jobs.csv"), str(folder / "nodes.csv"), request, 1.0, None)
-    _, *rows = [line.split(",") for line in replay.run(lambda _: None).files["jobs.csv"]]
+    _, *rows = [line.split(",") for line in "".join(replay.run(lambda _: None).files["jobs.csv"]).splitlines()]
     return {row[0]: row[2] for row in rows}
 
 

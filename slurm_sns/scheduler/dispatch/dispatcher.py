@@ -9,6 +9,7 @@ let into more partitions: while this scheduler runs, that is not tried again.
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from slurm_sns.errors import Infeasible, Refused, SnsError, Unreachable
 from slurm_sns.log import Log
@@ -44,6 +45,9 @@ from slurm_sns.wire.values import Grant, RunId
 MOST_FOLLOW_UPS = 200
 #: The most boosts that a cycle takes off running jobs, after its placements. Each takes an RPC of 2 ms (seen).
 MOST_UNBOOSTED = 100
+
+#: What is sent in batches.
+_Sent = TypeVar("_Sent")
 
 #: Makes the token of a grant, with the newest key. It raises SnsError where there is no key.
 Sign = Callable[[Grant], str]
@@ -98,9 +102,9 @@ def grant(start: Start, job: ObservedJob, *, samples: bool = False) -> Grant:
 
 #: How often the heartbeat is written while a cycle sends changes of many jobs.
 SIGN_OF_LIFE_S = 1.0
-#: Placements are sent for so long in a cycle, in batches of so many. Then gates are renewed, and the queue is looked at
+#: Placements are sent for so long in a cycle, in batches of so many, and so are renewals. Then the queue is looked at
 #: anew: one cycle that filled ten thousand empty nodes took four minutes, and first leases lapsed meanwhile.
-MOST_PLACING_S, PLACING_BATCH = 10.0, 512
+MOST_SENDING_S, BATCH = 10.0, 512
 PUT_OFF = Reason("it is planned anew in the next cycle: Slurm was sent other placements for all of this one")
 
 
@@ -271,12 +275,13 @@ class Dispatcher:
             situation.observation.database_queue,
             by_limits=self._by_limits,
         )
-        orders = (renew(job, gate_s, now_s) for job, gate_s in due)
-        for order, refusal in self.orders.send([order for order in orders if order is not None]):
-            if refusal is None:
-                self._renewals_s.append(self._clock.now())
-            else:
-                self._log(f"job {order.job_id}: Slurm refused to move its gate: {refusal}")
+        orders = [order for job, gate_s in due if (order := renew(job, gate_s, now_s)) is not None]
+        for batch in self._in_time(orders):
+            for order, refusal in self.orders.send(batch):
+                if refusal is None:
+                    self._renewals_s.append(self._clock.now())
+                else:
+                    self._log(f"job {order.job_id}: Slurm refused to move its gate: {refusal}")
 
     def follow_up(self, situation: Situation) -> dict[int, str]:
         """Send the orders of the state table, users taking turns; return what was done, by job id."""
@@ -345,15 +350,22 @@ class Dispatcher:
                 orders[job.id] = order, start
             except Infeasible as never:
                 notes[job.id] = self._note_failure(str(never), job, situation)
-        left, until_s = list(orders.items()), self._clock.steady() + MOST_PLACING_S
+        left = dict(orders)
         try:
-            while left and self._clock.steady() < until_s:
-                batch, left = left[:PLACING_BATCH], left[PLACING_BATCH:]
-                self._send_placements(dict(batch), situation, placed, notes)
+            for batch in self._in_time(list(orders)):
+                self._send_placements({job_id: left.pop(job_id) for job_id in batch}, situation, placed, notes)
         except Unreachable as problem:
             return problem
-        notes |= {start.job_id: PUT_OFF for _, (_, start) in left}
+        notes |= {start.job_id: PUT_OFF for _, start in left.values()}
         return None
+
+    def _in_time(self, sent: Sequence[_Sent]) -> Iterator[Sequence[_Sent]]:
+        """Batches of what is to be sent, for as long as a cycle may send."""
+        until_s = self._clock.steady() + MOST_SENDING_S
+        for at in range(0, len(sent), BATCH):
+            if self._clock.steady() >= until_s:
+                return
+            yield sent[at : at + BATCH]
 
     def _send_placements(
         self,
