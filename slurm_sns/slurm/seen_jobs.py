@@ -34,53 +34,58 @@ class SeenJobs:
 
     def __init__(self, binding: Callable[[], Any] = library, steady: Callable[[], float] = time.monotonic) -> None:
         self._binding, self._steady = binding, steady
+        #: As they were read last, and as the last look has shown them.
         self._records: dict[int, Any] = {}
+        self._shown: Mapping[int, Any] = {}
         self._states: Mapping[int, bytes] = {}
         #: When all were read, and how long that took.
         self._read_s, self._took_s = 0.0, 0.0
         #: Those that were changed by us since they were read.
         self._ours: set[int] = set()
-        #: Those that were read since the last look began; None: all.
-        self._fresh: set[int] | None = None
+        #: Those that the last look has read (None: all), and those that were read since.
+        self._by_look: set[int] | None = None
+        self._since: set[int] = set()
 
     def look(self) -> Mapping[int, Any]:
         """All jobs by id. Their ids and states are those of now."""
         jobs = self._binding().Jobs
         if self._took_s < LONG_S or not hasattr(jobs, "states"):
-            return self._read_all(jobs)
+            self._look_at_all(jobs)
+            return self._shown
         states = jobs.states()  # before the jobs: what changes in between differs at the next look
         again = {job_id for job_id, state in states.items() if self._states.get(job_id) != state}
         again |= self._ours & states.keys()
         if len(again) > MOST_AGAIN or self._steady() - self._read_s >= ALL_S:
-            self._read_all(jobs)
+            self._look_at_all(jobs)
         else:
             self._records = {job_id: record for job_id, record in self._records.items() if job_id in states}
-            self._fresh = set()
             self._read(jobs, again)
-            self._ours = set()
-        self._states = states
-        return self._records
+            self._ours, self._by_look, self._shown = set(), again, dict(self._records)
+        self._states, self._since = states, set()
+        return self._shown
 
     def changed(self, job_ids: Iterable[int]) -> set[int]:
         """Those of these jobs that differ from what the last look has shown, or are gone; ours are about to change."""
         asked = set(job_ids)
-        doubtful = set() if self._fresh is None else asked - self._fresh
-        before = {job_id: self._records.get(job_id) for job_id in doubtful}
-        jobs = self._binding().Jobs if doubtful else None
-        if len(doubtful) > MOST_AGAIN:
-            self._read_all(jobs)
-        elif doubtful:
-            self._read(jobs, doubtful)
+        doubtful = set() if self._by_look is None else asked - self._by_look
+        unread = doubtful - self._since
+        if len(unread) > MOST_AGAIN:
+            self._read_all(self._binding().Jobs)
+            self._since |= unread | self._records.keys()
+        elif unread:
+            self._read(self._binding().Jobs, unread)
         self._ours |= asked
-        return {job_id for job_id in doubtful if _differ(before[job_id], self._records.get(job_id))}
+        return {job_id for job_id in doubtful if _differ(self._shown.get(job_id), self._records.get(job_id))}
 
-    def _read_all(self, jobs: Any) -> Mapping[int, Any]:
+    def _look_at_all(self, jobs: Any) -> None:
+        self._read_all(jobs)
+        self._by_look, self._shown = None, self._records
+
+    def _read_all(self, jobs: Any) -> None:
         began_s = self._steady()
         self._records = jobs.load()
         self._read_s = self._steady()
-        self._took_s = self._read_s - began_s
-        self._ours, self._fresh = set(), None
-        return self._records
+        self._took_s, self._ours = self._read_s - began_s, set()
 
     def _read(self, jobs: Any, job_ids: Collection[int]) -> None:
         """Read these jobs again; one that is gone is left out from now on. An array's id brings all its records."""
@@ -88,12 +93,11 @@ class SeenJobs:
             return
         with ThreadPoolExecutor(READERS) as readers:
             found = list(readers.map(jobs.of, job_ids))
-        fresh = set() if self._fresh is None else self._fresh
         for job_id, records in zip(job_ids, found, strict=True):
             if job_id not in records:
                 self._records.pop(job_id, None)
             self._records.update(records)
-            fresh |= {job_id, *records}
+            self._since |= {job_id, *records}
 
 
 def _differ(before: Any, after: Any) -> bool:
