@@ -229,7 +229,7 @@ int sns_jobs(struct answer *answer, uint32_t job_id)
 	int rc;
 
 	errno = 0;
-	if (job_id ? slurm_load_job(&shown, job_id, SHOW_DETAIL | SHOW_LOCAL) :
+	if (job_id ? slurm_load_job(&shown, job_id, SHOW_ALL | SHOW_DETAIL | SHOW_LOCAL) :
 		     slurm_load_jobs(0, &shown, SHOW_ALL | SHOW_DETAIL))
 		return failed();
 	if (!(rc = begin(answer, shown->record_count))) {
