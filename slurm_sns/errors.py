@@ -36,3 +36,7 @@ class Unreachable(SnsError):
 
 class Refused(SnsError):
     """Slurm refused a change of one job; the text is Slurm's own reason."""
+
+
+class Outdated(Refused):
+    """The job has changed since it was looked at, so the order to it was not sent."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from slurm_sns.errors import SnsError
+from slurm_sns.errors import Outdated, SnsError
 from slurm_sns.metric_table import CYCLE_BOUNDS_S, WAIT_BOUNDS_S
 from slurm_sns.model import Plan, Snapshot
 from slurm_sns.policies.base import Choice, Explanation, JobRequest, NodeType, Policy
@@ -62,7 +62,9 @@ class Counters:
         self._latest_waits_s: list[float] = []
 
     def answered(self, answer: Answer) -> None:
-        """Count the answer to an order."""
+        """Count the answer to an order that was sent."""
+        if isinstance(answer.refused, Outdated):
+            return
         match answer.order:
             case GateOrder(kind=of_gate):
                 kind = of_gate.value

@@ -342,8 +342,9 @@ class Scheduler:
         ports = self._ports
 
         def let_go() -> None:
-            observation = ports.state.observe()
-            self._free(observation, "clean stop", shows_life=False)
+            for _ in range(2):  # what was changed while the first were freed is looked at again
+                observation = ports.state.observe()
+                self._free(observation, "clean stop", shows_life=False)
             if self._sharer is not None:
                 self._sharer.stop(observation, ports.clock.now())
 

@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import IO
 
-from slurm_sns.errors import Refused, Unreachable
+from slurm_sns.errors import Outdated, Refused, Unreachable
 from slurm_sns.scheduler.gate.orders import Answer, GateOrder, Order, one_by_one
 from slurm_sns.slurm.api import readable
 from slurm_sns.slurm.array_updates import each_alone, together
@@ -41,8 +41,7 @@ OrderResults = Iterator[tuple[GateOrder, Refused | None]]
 SENDERS = 8
 #: Updates in a line at most: 16 take a sender about a hundredth of a second, so it asks for more that often.
 LINE = 16
-#: The answer for a job that has changed since it was looked at.
-CHANGED = Refused("it has changed since it was looked at, so it is looked at again first")
+CHANGED = Outdated("it has changed since it was looked at, so it is looked at again first")
 
 
 class SlurmExecutor:
@@ -93,8 +92,8 @@ class SlurmExecutor:
         if self._seen is None:
             return []
         with readable():
-            changed = self._seen.changed(record_of(order.job_id) for order in orders)
-        return [order for order in orders if record_of(order.job_id) in changed]
+            outdated = self._seen.outdated(record_of(order.job_id) for order in orders)
+        return [order for order in orders if record_of(order.job_id) in outdated]
 
     def _results(self, updates: Sequence[Update]) -> OrderResults:
         if len(updates) < (MANY if self._senders is None else SENDERS):

@@ -3,10 +3,10 @@
 slurmctld takes a second to write 120,000 jobs, and shows the ids and states of all in a fiftieth of that (seen). A look
 then asks for these, and reads a job again if it is new, if its state or the number of its waiting tasks has changed, or
 if an order of ours has gone to it. What changes in a job without that, as by `scontrol update`, is seen when all are
-read again, at least every `ALL_S`. So a job that was not read in this look is read once more before an order goes to
-it, and one that somebody has changed meanwhile gets none: its order was decided on what it no longer is.
+read again: by the first look after `ALL_S`. So a job that this look has not read is read once more before an order goes
+to it, and one that somebody has changed meanwhile gets none: its order was decided on what it no longer is.
 
-Only our own library shows states. With pyslurm alone each look reads all.
+Only our own library shows states. With pyslurm alone, and at smaller sites, each look reads all.
 """
 
 import time
@@ -16,13 +16,14 @@ from typing import Any
 
 from slurm_sns.slurm.api import library
 
-#: Reading all jobs takes long from here on: some 25,000 jobs. Then all are read this often.
-LONG_S, ALL_S = 0.25, 30.0
-#: If more jobs than this may have changed, all are read: so many single reads would take as long.
+#: Reading all jobs takes long from here on, some 25,000 jobs. Then all are read this often. Of fewer jobs than these
+#: all are always read: a read of them that took long has waited for something else.
+LONG_S, ALL_S, LEAST_JOBS = 0.25, 30.0, 10_000
+#: So many jobs are read one by one, at most, in a look and before orders are sent. A look that needs more reads all.
 MOST_AGAIN = 512
 #: So many jobs are read side by side: most of the time each waits for slurmctld.
 READERS = 4
-#: What slurmctld changes in a job by itself, and no order depends on.
+#: What slurmctld changes in a job by itself. Whether somebody holds the job is seen by its priority, 0.
 MOVING = frozenset({"priority", "state_reason", "start_time", "end_time", "scheduled_nodes"})
 
 
@@ -32,15 +33,21 @@ class SeenJobs:
     Its methods raise what the binding raises: then nothing is forgotten of what has to be read again.
     """
 
-    def __init__(self, binding: Callable[[], Any] = library, steady: Callable[[], float] = time.monotonic) -> None:
-        self._binding, self._steady = binding, steady
+    def __init__(
+        self,
+        binding: Callable[[], Any] = library,
+        steady: Callable[[], float] = time.monotonic,
+        *,
+        least_jobs: int = LEAST_JOBS,
+    ) -> None:
+        self._binding, self._steady, self._least_jobs = binding, steady, least_jobs
         #: As they were read last, and as the last look has shown them.
         self._records: dict[int, Any] = {}
         self._shown: Mapping[int, Any] = {}
         self._states: Mapping[int, bytes] = {}
         #: When all were read, and how long that took.
         self._read_s, self._took_s = 0.0, 0.0
-        #: Those that were changed by us since they were read.
+        #: To be read by the next look: orders of ours have gone to them, or were withheld.
         self._ours: set[int] = set()
         #: Those that the last look has read (None: all), and those that were read since.
         self._by_look: set[int] | None = None
@@ -49,8 +56,10 @@ class SeenJobs:
     def look(self) -> Mapping[int, Any]:
         """All jobs by id. Their ids and states are those of now."""
         jobs = self._binding().Jobs
-        if self._took_s < LONG_S or not hasattr(jobs, "states"):
+        takes_long = self._took_s >= LONG_S and len(self._records) >= self._least_jobs
+        if not takes_long or not hasattr(jobs, "states"):
             self._look_at_all(jobs)
+            self._states = {}
             return self._shown
         states = jobs.states()  # before the jobs: what changes in between differs at the next look
         again = {job_id for job_id, state in states.items() if self._states.get(job_id) != state}
@@ -64,18 +73,21 @@ class SeenJobs:
         self._states, self._since = states, set()
         return self._shown
 
-    def changed(self, job_ids: Iterable[int]) -> set[int]:
-        """Those of these jobs that differ from what the last look has shown, or are gone; ours are about to change."""
-        asked = set(job_ids)
-        doubtful = set() if self._by_look is None else asked - self._by_look
-        unread = doubtful - self._since
-        if len(unread) > MOST_AGAIN:
-            self._read_all(self._binding().Jobs)
-            self._since |= unread | self._records.keys()
-        elif unread:
-            self._read(self._binding().Jobs, unread)
-        self._ours |= asked
-        return {job_id for job_id in doubtful if _differ(self._shown.get(job_id), self._records.get(job_id))}
+    def outdated(self, job_ids: Iterable[int]) -> set[int]:
+        """Those of these jobs to which no order may go: they are not as the last look has shown them, or too many.
+
+        The next look reads all of these jobs again.
+        """
+        asked = list(dict.fromkeys(job_ids))
+        self._ours |= set(asked)
+        if self._by_look is None:
+            return set()
+        doubtful = [job_id for job_id in asked if job_id not in self._by_look]
+        unread = [job_id for job_id in doubtful if job_id not in self._since]
+        if unread:
+            self._read(self._binding().Jobs, unread[:MOST_AGAIN])
+        left = set(unread[MOST_AGAIN:])
+        return left | {each for each in doubtful if _differ(self._shown.get(each), self._records.get(each))}
 
     def _look_at_all(self, jobs: Any) -> None:
         self._read_all(jobs)
@@ -104,4 +116,6 @@ def _differ(before: Any, after: Any) -> bool:
     """Whether somebody has changed the job between two reads of it."""
     if before is None or after is None:
         return True
-    return bool(before.raw != after.raw and before.but(MOVING) != after.but(MOVING))
+    if before.raw == after.raw:
+        return False
+    return bool((before.priority == 0) != (after.priority == 0) or before.but(MOVING) != after.but(MOVING))

@@ -107,14 +107,15 @@ rest = {each.name for each in fields(ours)} - {*ALL, "shown_in_s"}
 pairs = [(name, getattr(ours, name), getattr(own, name)) for name in rest]
 found += [[name, str(one), str(other)] for name, one, other in pairs if one != other]
 # A look that reads single jobs again shows what one shows that reads all, and knows which are gone.
-seen_jobs.LONG_S, looks = 0, seen_jobs.SeenJobs(lambda: libslurm)
+seen_jobs.LONG_S, looks = 0, seen_jobs.SeenJobs(lambda: libslurm, least_jobs=0)
 looks.look(), looks.look()
-looks.changed(MINE)
+found += [[str(name), "has changed"] for name in looks.outdated(MINE)]
+found += [[name, "is no field"] for name in seen_jobs.MOVING - {*libslurm._layout("sns_job_fields").names}]
 again, whole = looks.look(), libslurm.Jobs.load()
 read, looked = ({name: side[name].but(seen_jobs.MOVING) for name in side} for side in (whole, again))
 found += [[str(name), str(looked.get(name)), str(read.get(name))] for name in read if looked.get(name) != read[name]]
 found += [[str(name), "is left"] for name in looked.keys() - read.keys()]
-found += [] if looks.changed([4_000_000]) == {4_000_000} else [["a job that never was is there"]]
+found += [] if looks.outdated([4_000_000]) == {4_000_000} else [["a job that never was is there"]]
 print(json.dumps({"jobs": len(own.jobs), "states": sorted({job.state for job in own.jobs}), "differing": found}))
 """
 

@@ -8,7 +8,7 @@ import pytest
 from fake_slurm import FIRST_LEASE_S, Crash, FakeSlurm, Site, Wire
 from live import ADVISED, BOB, ENFORCE, FOREIGN, HELD, NOW, comment, job
 
-from slurm_sns.errors import Refused, SnsError, Unreachable
+from slurm_sns.errors import Outdated, Refused, SnsError, Unreachable
 from slurm_sns.model import Alternative, Plan, Release, Requeue, Resources, Resume, SetShare, Snapshot, Start, Suspend
 from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.policies.matching.max_jobs import max_jobs
@@ -19,6 +19,7 @@ from slurm_sns.scheduler.dispatch.dispatcher import (
     MOST_FOLLOW_UPS,
     MOST_SENDING_S,
     MOST_UNBOOSTED,
+    OUTDATED,
     PUT_OFF,
     SIGN_OF_LIFE_S,
 )
@@ -189,6 +190,28 @@ def refusing(why: str):
 
 
 # --- what owners do
+
+
+def test_a_job_that_has_changed_since_it_was_looked_at_is_planned_anew_and_has_not_failed(site: Site) -> None:
+    site.slurm.submit(1, 1)
+    place = site.slurm.place
+
+    def outdated(order) -> None:
+        if order.job_id == 1:
+            raise Outdated("it has changed since it was looked at")
+        place(order)
+
+    site.slurm.place = outdated
+    scheduler = site.scheduler(ENFORCE)
+    for _ in range(2 * MOST_FAILURES):
+        view = scheduler.cycle()
+        assert view.plan.waiting[1] == OUTDATED
+    assert site.history.tries == {}
+    site.slurm.change(1, pinned_to=("c1",))  # its owner now asks for the node that it was to get
+    scheduler.cycle()
+    assert site.slurm.jobs[1].pinned_to == ("c1",)
+    assert site.slurm.status(1) == (("c1",), False, "node-list")
+    assert not any("refused" in line for line in site.log)
 
 
 def test_the_begin_time_that_an_owner_gives_a_waiting_job_is_kept(site: Site) -> None:
@@ -706,9 +729,23 @@ def test_a_clean_stop_makes_the_heartbeat_stale_before_it_frees(site: Site) -> N
     wire = Wire()
     scheduler = site.scheduler(ENFORCE, wire)
     scheduler.run(1.0, until(1))
-    assert wire.calls[wire.calls.index("stop") :] == ["stop", "observe", "free"]
+    assert wire.calls[wire.calls.index("stop") :] == ["stop", "observe", "free", "observe"]
     assert site.heartbeat.last == 0
     assert site.slurm.status(3) == ((), False, "clean-stop")
+
+
+def test_a_clean_stop_also_frees_what_was_changed_after_it_had_looked(site: Site) -> None:
+    site.slurm.submit(4, 4)
+    free = site.slurm.free
+
+    def outdated(order) -> None:
+        if order.job_id == 1 and site.slurm.jobs[2].record.free_why is None:
+            raise Outdated("it has changed since it was looked at")
+        free(order)
+
+    site.slurm.free = outdated
+    site.scheduler(ENFORCE).stop()
+    assert {site.slurm.status(each) for each in (1, 2)} == {((), False, "clean-stop")}
 
 
 def test_a_scheduler_that_hands_over_leaves_the_gated_jobs_to_the_next_one(site: Site) -> None:

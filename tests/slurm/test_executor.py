@@ -476,7 +476,7 @@ class Edited:
     def __init__(self, *job_ids: int, problem: Exception | None = None) -> None:
         self._job_ids, self._problem = set(job_ids), problem
 
-    def changed(self, job_ids) -> set[int]:
+    def outdated(self, job_ids) -> set[int]:
         if self._problem is not None:
             raise self._problem
         return self._job_ids & set(job_ids)

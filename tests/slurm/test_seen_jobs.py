@@ -14,7 +14,7 @@ WAITS, RUNS = 0, 1
 
 @dataclass(frozen=True)
 class Shown:
-    """A record, as far as these tests need one."""
+    """A record, as far as these tests need one; priority 0 is a hold."""
 
     state: int = WAITS
     tasks: int = 0
@@ -67,7 +67,7 @@ class Table:
 
 
 def known(table: Table) -> SeenJobs:
-    return SeenJobs(lambda: SimpleNamespace(Jobs=table), lambda: table.now_s)
+    return SeenJobs(lambda: SimpleNamespace(Jobs=table), lambda: table.now_s, least_jobs=1)
 
 
 @pytest.fixture
@@ -92,13 +92,14 @@ def test_where_reading_all_is_quick_each_look_reads_all() -> None:
         table.edit(1, wish=wish)
         assert looks.look()[1].wish == wish
     assert (table.full_reads, table.single_reads) == (5, [])
-    assert looks.changed([1]) == set()
+    assert looks.outdated([1]) == set()
     assert table.single_reads == []
 
 
 def test_a_binding_without_states_reads_all_at_each_look() -> None:
     table = Table(2 * LONG_S, jobs={1: Shown()})
-    looks = SeenJobs(lambda: SimpleNamespace(Jobs=SimpleNamespace(load=table.load)), lambda: table.now_s)
+    binding = SimpleNamespace(Jobs=SimpleNamespace(load=table.load))
+    looks = SeenJobs(lambda: binding, lambda: table.now_s, least_jobs=1)
     assert [looks.look()[1] for _ in range(3)] == [Shown()] * 3
     assert table.full_reads == 3
 
@@ -113,7 +114,7 @@ def test_new_jobs_and_those_whose_state_or_tasks_changed_are_read_again(table: T
 
 
 def test_what_we_change_is_read_again_at_the_next_look(table: Table, seen: SeenJobs) -> None:
-    assert seen.changed([5]) == set()
+    assert seen.outdated([5]) == set()
     table.edit(5, wish=9)
     table.forget_reads()
     assert seen.look()[5].wish == 9
@@ -125,9 +126,9 @@ def test_a_job_that_its_owner_has_changed_gets_no_order_and_is_as_it_is_from_the
 ) -> None:
     seen.look()
     table.edit(5, wish=9)
-    assert seen.changed([5, 6]) == {5}
+    assert seen.outdated([5, 6]) == {5}
     table.forget_reads()
-    assert seen.changed([5]) == {5}, "what is decided on it is as old as before"
+    assert seen.outdated([5]) == {5}, "what is decided on it is as old as before"
     assert table.single_reads == []
     assert seen.look()[5].wish == 9
 
@@ -136,13 +137,13 @@ def test_what_slurmctld_changes_itself_withholds_no_order(table: Table, seen: Se
     seen.look()
     assert "priority" in MOVING
     table.edit(5, priority=101)
-    assert seen.changed([5]) == set()
+    assert seen.outdated([5]) == set()
 
 
 def test_a_job_that_is_gone_gets_no_order(table: Table, seen: SeenJobs) -> None:
     seen.look()
     del table.jobs[5]
-    assert seen.changed([5, 99]) == {5, 99}
+    assert seen.outdated([5, 99]) == {5, 99}
     assert 5 not in seen.look()
 
 
@@ -157,28 +158,60 @@ def test_all_are_read_every_so_often_and_when_many_may_have_changed(table: Table
     assert (table.full_reads, table.single_reads) == (1, [])
 
 
-def test_orders_for_very_many_jobs_read_all_once(table: Table) -> None:
+def test_of_very_many_orders_the_first_go_and_the_others_after_a_look_at_all(table: Table) -> None:
     table.jobs = {number: Shown() for number in range(MOST_AGAIN + 2)}
     looks = known(table)
     for _ in range(3):
         looks.look()
     table.edit(7, wish=2)
     table.forget_reads()
-    table.edit(8, wish=2)
-    assert looks.changed(table.jobs.keys() - {8}) == {7}
-    assert looks.changed([8]) == {8}, "it was read since, and nothing was decided on that"
-    assert (table.full_reads, table.single_reads) == (1, [])
+    assert looks.outdated(table.jobs) == {7, MOST_AGAIN, MOST_AGAIN + 1}
+    assert (table.full_reads, len(table.single_reads)) == (0, MOST_AGAIN)
+    assert looks.look() == table.jobs
+    assert looks.outdated(table.jobs) == set()
+    assert (table.full_reads, len(table.single_reads)) == (1, MOST_AGAIN)
 
 
-@pytest.mark.parametrize("asked", ["look", "changed"])
+def test_a_job_that_is_held_or_no_longer_held_gets_no_order(table: Table, seen: SeenJobs) -> None:
+    table.edit(6, priority=0)
+    table.now_s += ALL_S
+    seen.look()
+    seen.look()
+    table.edit(5, priority=0)
+    table.edit(6, priority=100)
+    table.edit(7, priority=99)
+    assert seen.outdated([5, 6, 7]) == {5, 6}
+
+
+def test_a_slow_read_of_few_jobs_says_nothing_about_the_next_one() -> None:
+    table = Table(2 * LONG_S, jobs={number: Shown() for number in range(10)})
+    looks = SeenJobs(lambda: SimpleNamespace(Jobs=table), lambda: table.now_s)
+    for _ in range(3):
+        looks.look()
+    assert (table.full_reads, table.single_reads) == (3, [])
+
+
+def test_states_from_before_quick_reads_are_not_compared_with(table: Table, seen: SeenJobs) -> None:
+    table.edit(5, state=RUNS, wish=2)
+    table.load_s = LONG_S / 2
+    table.now_s += ALL_S
+    seen.look()
+    seen.look()
+    table.load_s = 2 * LONG_S
+    seen.look()
+    table.edit(5, state=WAITS, wish=3)
+    assert seen.look()[5] == table.jobs[5]
+
+
+@pytest.mark.parametrize("asked", ["look", "outdated"])
 def test_a_slurmctld_that_does_not_answer_leaves_nothing_unread(table: Table, seen: SeenJobs, asked: str) -> None:
     seen.look()
-    seen.changed([6])
+    seen.outdated([6])
     table.edit(5, state=RUNS, wish=9)
     table.edit(6, wish=8)
     table.fails = True
     with pytest.raises(ConnectionError):
-        seen.look() if asked == "look" else seen.changed([7])
+        seen.look() if asked == "look" else seen.outdated([7])
     table.fails = False
     assert seen.look() == table.jobs
 
@@ -207,7 +240,7 @@ def test_no_order_goes_to_a_job_that_is_not_what_it_was_decided_on(events: list[
                 table.jobs.pop(number, None)
             case "order" if number in decided and number not in ordered:  # a cycle changes a job once
                 ordered.add(number)
-                if not looks.changed([number]) and number in table.jobs:
+                if not looks.outdated([number]) and number in table.jobs:
                     assert table.jobs[number] == decided[number] or number in just_read
                     table.edit(number, wish=-count)
             case "look" | "wait":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import TypeVar
 
-from slurm_sns.errors import Infeasible, Refused, SnsError, Unreachable
+from slurm_sns.errors import Infeasible, Outdated, Refused, SnsError, Unreachable
 from slurm_sns.log import Log
 from slurm_sns.model import Plan, Reason, Release, Start, WaitKind
 from slurm_sns.scheduler.agent_link import AgentLink
@@ -106,6 +106,7 @@ SIGN_OF_LIFE_S = 1.0
 #: anew: one cycle that filled ten thousand empty nodes took four minutes, and first leases lapsed meanwhile.
 MOST_SENDING_S, BATCH = 10.0, 512
 PUT_OFF = Reason("it is planned anew in the next cycle: Slurm was sent other placements for all of this one")
+OUTDATED = Reason("it is planned anew in the next cycle: somebody has changed it while this one was planned")
 
 
 class OrderQueue:
@@ -128,9 +129,12 @@ class OrderQueue:
         self.changed = set()
 
     def send(self, orders: Iterable[GateOrder]) -> Iterator[tuple[GateOrder, Refused | None]]:
-        """Send these orders; yield each when Slurm answers, with the refusal (None: Slurm has made the change)."""
+        """Send these orders; yield each when Slurm answers, with the refusal (None: Slurm has made the change).
+
+        An order to a job that has changed since it was looked at is not sent, and not yielded.
+        """
         for answer in self._answers(orders):
-            if isinstance(answer.order, GateOrder):
+            if isinstance(answer.order, GateOrder) and not isinstance(answer.refused, Outdated):
                 self.changed.add(record_of(answer.order.job_id))
                 yield answer.order, answer.refused
             self.show_sign_of_life()
@@ -376,8 +380,9 @@ class Dispatcher:
     ) -> None:
         """Send these placements and add those that Slurm accepted to `placed`, notes on the others to `notes`."""
         self._refused |= {job_id: start.nodes for job_id, (_, start) in orders.items()}
+        unsent = {job_id: start for job_id, (_, start) in orders.items()}
         for order, refusal in self.orders.send([order for order, _ in orders.values()]):
-            start = orders[order.job_id][1]
+            start = unsent.pop(order.job_id)
             job = situation.job(start.job_id)
             assert job is not None  # noqa: S101  planning lets no other through
             if refusal is None:
@@ -387,6 +392,9 @@ class Dispatcher:
             else:
                 why = f"Slurm refused the placement on {','.join(start.nodes)}: {refusal}"
                 notes[start.job_id] = self._note_failure(why, job, situation)
+        for job_id, start in unsent.items():
+            del self._refused[job_id]
+            notes[start.job_id] = OUTDATED
 
     def _widen(self, situation: Situation, notes: dict[int, str]) -> Unreachable | None:
         """Give jobs more partitions, users taking turns; return the error that ended this early.

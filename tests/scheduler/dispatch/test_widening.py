@@ -6,7 +6,7 @@ import pytest
 from fake_slurm import Crash, FakeSlurm, Site
 from live import BOB, ENFORCE
 
-from slurm_sns.errors import Refused, Unreachable
+from slurm_sns.errors import Outdated, Refused, Unreachable
 from slurm_sns.scheduler.dispatch.dispatcher import MOST_FOLLOW_UPS
 from slurm_sns.scheduler.observation import ObservedPartition
 
@@ -95,6 +95,20 @@ def test_what_slurm_refuses_is_asked_once_and_is_a_line_of_the_log(site: Site) -
     site.slurm.sleep(100.0)
     loop.repeat(2, 1.0)
     assert [each for each, _ in site.slurm.started] == [1, 2]
+
+
+def test_a_job_that_has_just_changed_is_given_them_later(site: Site) -> None:
+    def outdated(_order) -> None:
+        del site.slurm.widen
+        raise Outdated("it has changed since it was looked at")
+
+    site.slurm.submit(4, 4, run_s=100.0)
+    site.slurm.widen = outdated
+    loop = site.scheduler(ALIKE)
+    loop.cycle()
+    site.slurm.sleep(2.0)
+    loop.repeat(2, 1.0)
+    assert partitions(site, 2) == ("main", "small")
 
 
 def test_of_many_due_at_once_users_take_turns_and_the_next_cycle_goes_on(site: Site) -> None:
