@@ -19,7 +19,6 @@ COMPILED = (
     "sim/replay/*.py",
     "sim/results/*_kernel.py",
     "sim/run.py",
-    "sim/traces/*_kernel.py",
 )
 PACKAGE = Path(__file__).parents[1]
 

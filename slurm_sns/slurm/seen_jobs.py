@@ -14,8 +14,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from slurm_sns.slurm.api import library
-
 #: Reading all jobs takes long from here on, some 25,000 jobs. Then all are read this often. Of fewer jobs than these
 #: all are always read: a read of them that took long has waited for something else.
 LONG_S, ALL_S, LEAST_JOBS = 0.25, 30.0, 10_000
@@ -35,7 +33,7 @@ class SeenJobs:
 
     def __init__(
         self,
-        binding: Callable[[], Any] = library,
+        binding: Callable[[], Any],
         steady: Callable[[], float] = time.monotonic,
         *,
         least_jobs: int = LEAST_JOBS,
@@ -47,11 +45,11 @@ class SeenJobs:
         self._states: Mapping[int, bytes] = {}
         #: When all were read, and how long that took.
         self._read_s, self._took_s = 0.0, 0.0
-        #: To be read by the next look: orders of ours have gone to them, or were withheld.
-        self._ours: set[int] = set()
+        #: Those to which orders of ours have gone, or were held back: the next look reads them.
+        self._unsure: set[int] = set()
         #: Those that the last look has read (None: all), and those that were read since.
-        self._by_look: set[int] | None = None
-        self._since: set[int] = set()
+        self._read_by_look: set[int] | None = None
+        self._read_since: set[int] = set()
 
     def look(self) -> Mapping[int, Any]:
         """All jobs by id. Their ids and states are those of now."""
@@ -63,14 +61,14 @@ class SeenJobs:
             return self._shown
         states = jobs.states()  # before the jobs: what changes in between differs at the next look
         again = {job_id for job_id, state in states.items() if self._states.get(job_id) != state}
-        again |= self._ours & states.keys()
+        again |= self._unsure & states.keys()
         if len(again) > MOST_AGAIN or self._steady() - self._read_s >= ALL_S:
             self._look_at_all(jobs)
         else:
             self._records = {job_id: record for job_id, record in self._records.items() if job_id in states}
             self._read(jobs, again)
-            self._ours, self._by_look, self._shown = set(), again, dict(self._records)
-        self._states, self._since = states, set()
+            self._unsure, self._read_by_look, self._shown = set(), again, dict(self._records)
+        self._states, self._read_since = states, set()
         return self._shown
 
     def outdated(self, job_ids: Iterable[int]) -> set[int]:
@@ -79,11 +77,11 @@ class SeenJobs:
         The next look reads all of these jobs again.
         """
         asked = list(dict.fromkeys(job_ids))
-        self._ours |= set(asked)
-        if self._by_look is None:
+        self._unsure |= set(asked)
+        if self._read_by_look is None:
             return set()
-        doubtful = [job_id for job_id in asked if job_id not in self._by_look]
-        unread = [job_id for job_id in doubtful if job_id not in self._since]
+        doubtful = [job_id for job_id in asked if job_id not in self._read_by_look]
+        unread = [job_id for job_id in doubtful if job_id not in self._read_since]
         if unread:
             self._read(self._binding().Jobs, unread[:MOST_AGAIN])
         left = set(unread[MOST_AGAIN:])
@@ -91,13 +89,13 @@ class SeenJobs:
 
     def _look_at_all(self, jobs: Any) -> None:
         self._read_all(jobs)
-        self._by_look, self._shown = None, self._records
+        self._read_by_look, self._shown = None, self._records
 
     def _read_all(self, jobs: Any) -> None:
         began_s = self._steady()
         self._records = jobs.load()
         self._read_s = self._steady()
-        self._took_s, self._ours = self._read_s - began_s, set()
+        self._took_s, self._unsure = self._read_s - began_s, set()
 
     def _read(self, jobs: Any, job_ids: Collection[int]) -> None:
         """Read these jobs again; one that is gone is left out from now on. An array's id brings all its records."""
@@ -109,7 +107,7 @@ class SeenJobs:
             if job_id not in records:
                 self._records.pop(job_id, None)
             self._records.update(records)
-            self._since |= {job_id, *records}
+            self._read_since |= {job_id, *records}
 
 
 def _differ(before: Any, after: Any) -> bool:

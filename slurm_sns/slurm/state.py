@@ -37,15 +37,13 @@ class SlurmState:
     """Observes the cluster through what `api.library` gives.
 
     `accounting` adds what slurmctld does not show: QOS, shares and limits. In the partitions `sharing` jobs share cores
-    by the rules of ours: what Slurm shows of that in a job is not its owner's wish. `seen` are shared with what sends
-    orders.
+    by the rules of ours: what Slurm shows of that in a job is not its owner's wish. What sends orders gets the jobs
+    `seen`.
     """
 
-    def __init__(
-        self, accounting: AccountingDatabase, sharing: Names = frozenset(), seen: SeenJobs | None = None
-    ) -> None:
+    def __init__(self, accounting: AccountingDatabase, sharing: Names = frozenset()) -> None:
         self._accounting, self._sharing = accounting, sharing
-        self._seen = seen or SeenJobs(library)
+        self.seen = SeenJobs(library)
         self._jobs = TranslatedJobs()
 
     def observe(self) -> Observation:
@@ -56,7 +54,7 @@ class SlurmState:
             # At every observation, for slurmctld may have restarted with another configuration. It takes a millisecond.
             configured = api.slurmctld.Config.load()
             began_s = time.monotonic()
-            jobs = self._seen.look()
+            jobs = self.seen.look()
             shown_in_s = time.monotonic() - began_s
             nodes = api.Nodes.load()
             reservations = api.Reservations.load()

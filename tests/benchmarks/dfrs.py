@@ -7,7 +7,7 @@ Prints JSON. `allocation` is for 102 jobs on 128 nodes, the largest of the paper
 of all that a live cycle would do (`with_arrays`). `ratio` is that of the oracle's median to the kernel's, on
 smaller snapshots. `replay` is the time in seconds for 1,000 jobs of the paper's synthetic trace, by algorithm.
 
-`overload` is the replay of 2,500 to 80,000 jobs of that trace at 1.5 times what the nodes can do, so that most jobs
+`overload` is the replay of 2,500 to 40,000 jobs of that trace at 1.5 times what the nodes can do, so that most jobs
 wait: by algorithm and number of jobs, the median and the largest time in processor seconds of `--repeat` runs, the
 exponent with which it grew since the size before (1 is linear), and the number of instants.
 """
@@ -46,7 +46,7 @@ from slurm_sns.sim.workloads.dfrs_synthetic import PAPER_NODES, paper_trace, sca
 
 NOW_S = 100_000
 #: Jobs, and the work that they bring over what the nodes can do.
-SIZES = (2_500, 5_000, 10_000, 20_000, 40_000, 80_000)
+SIZES = (2_500, 5_000, 10_000, 20_000, 40_000)
 OVERLOAD = 1.5
 
 

@@ -41,7 +41,6 @@ from slurm_sns.scheduler.turn import FencedExecutor, PlannerTurn
 from slurm_sns.slurm.accounting import AccountingDatabase
 from slurm_sns.slurm.executor import SlurmExecutor
 from slurm_sns.slurm.mail_program import MailProgram
-from slurm_sns.slurm.seen_jobs import SeenJobs
 from slurm_sns.slurm.state import SlurmState, user_name
 from slurm_sns.sockets.agent_hub import AgentHub
 from slurm_sns.sockets.key_file import KeyFile
@@ -140,14 +139,12 @@ def ports(config: Config, clock: StopSignal, lives: Callable[[], None], turn: Pl
     engine = open_store(config.database_url)
     history = StoredHistory(engine)
     history.check_writable()
-    seen = SeenJobs()
+    accounting = AccountingDatabase(log.info, with_shares=config.matching.shares == "slurm")
+    state = SlurmState(accounting, frozenset(config.sharing.partitions))
+    executor = SlurmExecutor(state.seen)
     return Ports(
-        state=SlurmState(
-            AccountingDatabase(log.info, with_shares=config.matching.shares == "slurm"),
-            frozenset(config.sharing.partitions),
-            seen,
-        ),
-        executor=SlurmExecutor(seen) if turn is None else FencedExecutor(SlurmExecutor(seen), turn.require),
+        state=state,
+        executor=executor if turn is None else FencedExecutor(executor, turn.require),
         history=history,
         decisions=StoredDecisions(
             engine, config.store.keep_days, config.store.keep_snapshots, specification(config.policy).history

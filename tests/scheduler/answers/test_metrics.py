@@ -7,7 +7,7 @@ from fake_slurm import FakeDecisions, FakeSlurm, Site
 from live import ALICE, ENFORCE, FOREIGN, HELD, NOW, SLURMS, job, look, node, pinned, running, situation, tasks, tried
 
 from slurm_sns import __version__
-from slurm_sns.errors import BadInput, Unreachable
+from slurm_sns.errors import BadInput, Outdated, Unreachable
 from slurm_sns.gpus import NODE, GpuRequest
 from slurm_sns.metric_table import BY_NAME, CYCLE_BOUNDS_S, WAIT_BOUNDS_S, MetricType
 from slurm_sns.model import Plan, Reason, WaitKind, gpus_of
@@ -246,6 +246,17 @@ class TestOfALoop:
             site.loop.cycle()
             site.slurm.sleep(1.0)
         assert flat(metrics.answer())["placements_taken_back_total"] == {"limit": 1, "not started": 0}
+
+    def test_an_order_that_was_held_back_is_no_change_and_no_refusal(self, site: CountedSite) -> None:
+        def outdated(_order) -> None:
+            raise Outdated("it has changed since it was looked at")
+
+        metrics = site.counted()
+        site.slurm.submit(1)
+        site.slurm.place = outdated
+        site.loop.cycle()
+        changes = flat(metrics.answer())["job_changes_total"]
+        assert [number for (kind, _), number in changes.items() if kind == "place" and number] == []
 
     def test_reads_that_fail_are_errors_and_trouble(self, site: CountedSite) -> None:
         metrics = site.counted()
