@@ -221,18 +221,11 @@ void sns_free(struct answer *answer)
 	memset(answer, 0, sizeof *answer);
 }
 
-/* All jobs, or those with this id: the job, or all records of the array. Without SHOW_LOCAL Slurm first asks for the
- * federation, each time. */
-int sns_jobs(struct answer *answer, uint32_t job_id)
+static int put_jobs(struct answer *answer, job_info_msg_t *shown)
 {
-	job_info_msg_t *shown = NULL;
-	int rc;
+	int rc = begin(answer, shown->record_count);
 
-	errno = 0;
-	if (job_id ? slurm_load_job(&shown, job_id, SHOW_ALL | SHOW_DETAIL | SHOW_LOCAL) :
-		     slurm_load_jobs(0, &shown, SHOW_ALL | SHOW_DETAIL))
-		return failed();
-	if (!(rc = begin(answer, shown->record_count))) {
+	if (!rc) {
 		for (uint32_t at = 0; at < shown->record_count; at++) {
 			put_job(answer, &shown->job_array[at]);
 			end_record(answer);
@@ -241,6 +234,34 @@ int sns_jobs(struct answer *answer, uint32_t job_id)
 	}
 	slurm_free_job_info_msg(shown);
 	return rc;
+}
+
+int sns_jobs(struct answer *answer)
+{
+	job_info_msg_t *shown = NULL;
+
+	errno = 0;
+	return slurm_load_jobs(0, &shown, SHOW_ALL | SHOW_DETAIL) ? failed() : put_jobs(answer, shown);
+}
+
+/* With SHOW_LOCAL: otherwise Slurm first asks for the federation, each time. */
+#define FEW (SHOW_ALL | SHOW_DETAIL | SHOW_LOCAL)
+
+/* The job with this id, or all records of the array. */
+int sns_job(struct answer *answer, uint32_t job_id)
+{
+	job_info_msg_t *shown = NULL;
+
+	errno = 0;
+	return slurm_load_job(&shown, job_id, FEW) ? failed() : put_jobs(answer, shown);
+}
+
+int sns_jobs_of_user(struct answer *answer, uint32_t user_id)
+{
+	job_info_msg_t *shown = NULL;
+
+	errno = 0;
+	return slurm_load_job_user(&shown, user_id, FEW) ? failed() : put_jobs(answer, shown);
 }
 
 /* What changes when a job begins, ends or loses tasks: id, state, waiting tasks of an array's record (int64 each). */

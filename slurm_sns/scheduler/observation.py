@@ -411,7 +411,7 @@ class Observation:
         topology: how the nodes are connected.
         requeue_s: how long a requeue takes at most until the job may start again: KillWait and requeue_delay.
         mail_program: the program by which Slurm sends mail (MailProg); empty if it has none.
-        shown_in_s: how long slurmctld took to show the jobs, or what may have changed in them.
+        shown_in_s: how long slurmctld took to show all jobs, or their ids and states alone.
     """
 
     jobs: tuple[ObservedJob, ...]

@@ -13,7 +13,7 @@ import re
 import struct
 import sysconfig
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,7 +35,7 @@ Reads = Mapping[str, Callable[[Fields], Any]]
 #: What the library writes for Slurm's "none" and "unlimited" of any width.
 _NONE, _UNLIMITED = -(1 << 63), (1 << 63) - 1
 #: What libraries of earlier versions do not have.
-_NEWEST_FUNCTION = "sns_job_states"
+_NEWEST_FUNCTION = "sns_jobs_of_user"
 #: slurm.h, enum job_states.
 _PENDING, _RUNNING, _SUSPENDED = 0, 1, 2
 #: What is in parentheses in `gpu:a100:2(IDX:0,2),llc:4`. It takes linear time in any text.
@@ -71,6 +71,8 @@ _TEXTS = ("admin_comment", "required_nodes", "gres_per_node", "extra", "partitio
 
 #: A record of an answer begins with a number: the job's id, or in an answer about several tasks Slurm's error number.
 _NUMBER = struct.Struct("=q")
+#: The first two numbers of a job's record: its id and that of its user.
+_ID_AND_USER = struct.Struct("=qq")
 #: slurm_errno.h, ESLURM_INVALID_JOB_ID.
 _NO_SUCH_JOB = 2017
 
@@ -266,19 +268,28 @@ class RawRecord:
         return read(own["_shown"])
 
 
-def _jobs(job_id: int = 0) -> dict[int, RawRecord]:
-    records = [RawRecord(raw, "sns_job_fields", _OF_JOB) for raw in _asked("sns_jobs", ctypes.c_uint32(job_id))]
-    return {_NUMBER.unpack_from(record.raw)[0]: record for record in records}
+def _jobs(function: str = "sns_jobs", *arguments: int) -> dict[int, RawRecord]:
+    shown = _asked(function, *map(ctypes.c_uint32, arguments))
+    return {_NUMBER.unpack_from(raw)[0]: RawRecord(raw, "sns_job_fields", _OF_JOB) for raw in shown}
 
 
 def _job_or_array(job_id: int) -> dict[int, RawRecord]:
     """The job of this id, and all records of the array of this id; none if slurmctld has forgotten it."""
     try:
-        return _jobs(job_id)
+        return _jobs("sns_job", job_id)
     except RPCError as error:
         if error.errno == _NO_SUCH_JOB:
             return {}
         raise
+
+
+def _jobs_of_user(user_id: int) -> dict[int, RawRecord]:
+    return _jobs("sns_jobs_of_user", user_id)
+
+
+def _users(jobs: Iterable[RawRecord]) -> set[int]:
+    """The ids of the users of these jobs, without reading all of each record."""
+    return {_ID_AND_USER.unpack_from(job.raw)[1] for job in jobs}
 
 
 def _job_states() -> dict[int, bytes]:
@@ -287,7 +298,7 @@ def _job_states() -> dict[int, bytes]:
 
 
 def _job(job_id: int) -> RawRecord:
-    found = _jobs(job_id)
+    found = _jobs("sns_job", job_id)
     return found[job_id] if job_id in found else next(iter(found.values()))
 
 
@@ -369,7 +380,7 @@ def modify_tasks(array_id: int, tasks: Sequence[int], changes: _Change) -> dict[
 #: Whose symbols are those of libslurm, too (pyslurm: the file of its module `api`).
 api = SimpleNamespace(__file__=str(PATH))
 Job = JobHandle
-Jobs = SimpleNamespace(load=_jobs, of=_job_or_array, states=_job_states)
+Jobs = SimpleNamespace(load=_jobs, of=_job_or_array, of_user=_jobs_of_user, states=_job_states, users=_users)
 Nodes = SimpleNamespace(load=_nodes)
 Reservations = SimpleNamespace(load=lambda: _lines("sns_reservations", scontrol_text.reservations))
 Partitions = SimpleNamespace(load=lambda: _lines("sns_partitions", scontrol_text.partitions))

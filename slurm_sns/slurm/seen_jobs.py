@@ -1,10 +1,11 @@
-"""The jobs as slurmctld shows them. Where reading all takes long, a look reads again only those that may have changed.
+"""The jobs as slurmctld shows them. Where reading all takes long, a look reads again those that may have changed.
 
-slurmctld takes a second to write 120,000 jobs, and shows the ids and states of all in a fiftieth of that (seen). A look
-then asks for these, and reads a job again if it is new, if its state or the number of its waiting tasks has changed, or
-if an order of ours has gone to it. What changes in a job without that, as by `scontrol update`, is seen when all are
-read again: by the first look after `ALL_S`. So a job that this look has not read is read once more before an order goes
-to it, and one that somebody has changed meanwhile gets none: its order was decided on what it no longer is.
+slurmctld takes a second or more to write 120,000 jobs, and shows ids and states of all in a fiftieth of that (seen). A
+look then asks for these, and reads a job again if it is new, if its state or the number of its waiting tasks has
+changed, or if an order of ours has gone to it. What changes in a job without that, as by `scontrol update`, is seen at
+its user's turn: looks read the jobs of one user after the other, all within `ALL_S`. So a job that this look has not
+read is read once more before an order goes to it, and one that somebody has changed meanwhile gets none: its order was
+decided on what it no longer is.
 
 Only our own library shows states. With pyslurm alone, and at smaller sites, each look reads all.
 """
@@ -14,8 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-#: Reading all jobs takes long from here on, some 25,000 jobs. Then all are read this often. Of fewer jobs than these
-#: all are always read: a read of them that took long has waited for something else.
+#: Reading all jobs at once takes long from here on, some 25,000 jobs. Then each user has his turn within this time. Of
+#: fewer jobs than these all are always read: a read of them that took long has waited for something else.
 LONG_S, ALL_S, LEAST_JOBS = 0.25, 30.0, 10_000
 #: So many jobs are read one by one, at most, in a look and before orders are sent. A look that needs more reads all.
 MOST_AGAIN = 512
@@ -26,7 +27,7 @@ MOVING = frozenset({"priority", "state_reason", "start_time", "end_time", "sched
 
 
 class SeenJobs:
-    """The jobs of the last look. `binding` gives what reads them: `Jobs.load`, and `states` and `of` where it has them.
+    """The jobs of the last look. `binding` gives what reads them: `Jobs.load`, and where it has them the others.
 
     Its methods raise what the binding raises: then nothing is forgotten of what has to be read again.
     """
@@ -43,8 +44,13 @@ class SeenJobs:
         self._records: dict[int, Any] = {}
         self._shown: Mapping[int, Any] = {}
         self._states: Mapping[int, bytes] = {}
-        #: When all were read, and how long that took.
-        self._read_s, self._took_s = 0.0, 0.0
+        #: How long slurmctld took to show all jobs, or their ids and states alone.
+        self.shown_in_s = 0.0
+        #: How long reading all took; when jobs were looked at last.
+        self._took_s, self._looked_s = 0.0, 0.0
+        #: The users who have jobs, first those whose jobs were read longest ago, and how many jobs are due to be read.
+        self._users: dict[int, None] = {}
+        self._due = 0.0
         #: Those to which orders of ours have gone, or were held back: the next look reads them.
         self._unsure: set[int] = set()
         #: Those that the last look has read (None: all), and those that were read since.
@@ -59,15 +65,19 @@ class SeenJobs:
             self._look_at_all(jobs)
             self._states = {}
             return self._shown
+        began_s = self._steady()
         states = jobs.states()  # before the jobs: what changes in between differs at the next look
+        self.shown_in_s = self._steady() - began_s
         again = {job_id for job_id, state in states.items() if self._states.get(job_id) != state}
         again |= self._unsure & states.keys()
-        if len(again) > MOST_AGAIN or self._steady() - self._read_s >= ALL_S:
+        if len(again) > MOST_AGAIN:
             self._look_at_all(jobs)
         else:
             self._records = {job_id: record for job_id, record in self._records.items() if job_id in states}
-            self._read(jobs, again)
-            self._unsure, self._read_by_look, self._shown = set(), again, dict(self._records)
+            self._read_since = set()
+            self._read_users(jobs)
+            self._read(jobs, again - self._read_since)
+            self._unsure, self._read_by_look, self._shown = set(), self._read_since, dict(self._records)
         self._states, self._read_since = states, set()
         return self._shown
 
@@ -88,14 +98,23 @@ class SeenJobs:
         return left | {each for each in doubtful if _differ(self._shown.get(each), self._records.get(each))}
 
     def _look_at_all(self, jobs: Any) -> None:
-        self._read_all(jobs)
-        self._read_by_look, self._shown = None, self._records
-
-    def _read_all(self, jobs: Any) -> None:
         began_s = self._steady()
         self._records = jobs.load()
-        self._read_s = self._steady()
-        self._took_s, self._unsure = self._read_s - began_s, set()
+        self._looked_s = self._steady()
+        self._took_s = self.shown_in_s = self._looked_s - began_s
+        self._users = dict.fromkeys(jobs.users(self._records.values())) if hasattr(jobs, "users") else {}
+        self._due, self._unsure, self._read_by_look, self._shown = 0.0, set(), None, self._records
+
+    def _read_users(self, jobs: Any) -> None:
+        """Read the jobs of those users who are due: of all jobs as large a part as of `ALL_S` has gone by."""
+        before_s, self._looked_s = self._looked_s, self._steady()
+        self._due += len(self._records) * min(1.0, (self._looked_s - before_s) / ALL_S)
+        while self._due > 0 and self._users:
+            user = next(iter(self._users))
+            records = jobs.of_user(user)
+            del self._users[user]
+            self._due -= max(1, len(records))
+            self._keep(jobs, records)
 
     def _read(self, jobs: Any, job_ids: Collection[int]) -> None:
         """Read these jobs again; one that is gone is left out from now on. An array's id brings all its records."""
@@ -106,8 +125,14 @@ class SeenJobs:
         for job_id, records in zip(job_ids, found, strict=True):
             if job_id not in records:
                 self._records.pop(job_id, None)
-            self._records.update(records)
-            self._read_since |= {job_id, *records}
+                self._read_since.add(job_id)
+            self._keep(jobs, records)
+
+    def _keep(self, jobs: Any, records: Mapping[int, Any]) -> None:
+        self._records.update(records)
+        self._read_since |= records.keys()
+        for user in jobs.users(records.values()):
+            self._users.setdefault(user)
 
 
 def _differ(before: Any, after: Any) -> bool:

@@ -1,7 +1,6 @@
 """The State port on Slurm: one look at jobs, nodes, reservations and partitions, in this order."""
 
 import pwd
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
@@ -53,15 +52,13 @@ class SlurmState:
         with readable():
             # At every observation, for slurmctld may have restarted with another configuration. It takes a millisecond.
             configured = api.slurmctld.Config.load()
-            began_s = time.monotonic()
             jobs = self.seen.look()
-            shown_in_s = time.monotonic() - began_s
             nodes = api.Nodes.load()
             reservations = api.Reservations.load()
             partitions = api.Partitions.load()
         read = Records(configured, jobs.values(), nodes.values(), reservations.values(), partitions.values(), user_name)
         seen = observation(read, numbers, configuration_path().parent, self._jobs, sharing=self._sharing)
-        return replace(seen, database_queue=_database_queue(configured.max_dbd_msgs), shown_in_s=shown_in_s)
+        return replace(seen, database_queue=_database_queue(configured.max_dbd_msgs), shown_in_s=self.seen.shown_in_s)
 
 
 class Records(NamedTuple):

@@ -1,7 +1,7 @@
 """10,000 gated jobs on a thousand nodes for ten minutes, while jobs are submitted, are cancelled and end.
 
     PYTHONPATH=containers python tests/benchmarks/load.py [--minutes 10] [--waiting 10000] [--plot FILE.png]
-    PYTHONPATH=containers python tests/benchmarks/load.py --nodes 10000 --waiting 100000 --still 3 --minutes 5 --users
+    PYTHONPATH=containers python tests/benchmarks/load.py --nodes 10000 --waiting 100000 --submitters 200 --still 3
     SNS_ACCOUNTING=1 PYTHONPATH=containers python tests/benchmarks/load.py --still 60 --minutes 0 --slurmdbd-away 5
 
 Brings up the controller of a thousand nodes (containers/cluster.sh thousand). Prints JSON: the scheduler's memory over
@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,17 @@ PHASES = ("still", "churn")
 USERS_S = 60.0
 #: Caches and memory pools fill in this first part of the run; the slope is computed from the rest.
 WARM_UP = 0.2
+
+
+class Queue(NamedTuple):
+    """So many jobs wait. They are those of `submitters` users, the nth of whom has 1/n as many as the first."""
+
+    waiting: int
+    submitters: int
+
+    def churn(self, seconds: float) -> str:
+        """The command that lets jobs come and end for so long."""
+        return f"sns-load churn {seconds} {self.waiting} {self.submitters}"
 
 
 def samples_of(cluster: Thousand, until_s: float) -> list[dict[str, Any]]:
@@ -118,7 +129,7 @@ def wait_until_renewed(cluster: Thousand) -> None:
     )
 
 
-def beside_users(cluster: Thousand, seconds: float, jobs: int) -> dict[str, Any]:
+def beside_users(cluster: Thousand, seconds: float, queue: Queue) -> dict[str, Any]:
     """How long users' commands take, and slurmctld's processor time meanwhile: with us, and without us."""
     found: dict[str, Any] = {}
 
@@ -128,35 +139,36 @@ def beside_users(cluster: Thousand, seconds: float, jobs: int) -> dict[str, Any]
         used_s = slurmctld(cluster)["slurmctld_cpu_s"] - before["slurmctld_cpu_s"]
         found[name]["slurmctld_cpu_percent"] = round(100 * used_s / (time.monotonic() - began_s), 1)
 
-    churn = cluster.background(f"sns-load churn {seconds} {jobs}")
+    churn = cluster.background(queue.churn(seconds))
     note("with us")
     churn.wait()
     cluster.run("pkill -9 -f 'sns (scheduler|watchdog)'; sleep 2")
     note("gates stand, scheduler killed")
     cluster.run("sns release --all > /dev/null", timeout_s=1200)
-    churn = cluster.background(f"sns-load churn {seconds} {jobs}")
+    churn = cluster.background(queue.churn(seconds))
     note("Slurm alone")
     churn.wait()
     return found
 
 
-def fill(cluster: Thousand, most_waiting: int) -> None:
+def fill(cluster: Thousand, queue: Queue) -> None:
     """Submit jobs until so many wait, all that fit are placed, and the first leases are renewed."""
     if not cluster.answers():
         cluster.start_scheduler()
-    while (missing := most_waiting - cluster.load("look")["pending"]) > 0:  # at first the nodes take many of them
+    while (missing := queue.waiting - cluster.load("look")["pending"]) > 0:  # at first the nodes take many of them
         with few_nodes(cluster):
-            fillers = [cluster.background(f"sns-load fill {missing // 3 + number} large") for number in range(3)]
+            counts = [missing // 3 + number for number in range(3)]
+            fillers = [cluster.background(f"sns-load fill {count} large {queue.submitters}") for count in counts]
             for each in fillers:
                 each.wait()
         wait_until_placed(cluster)
     wait_until_renewed(cluster)
 
 
-def phase(cluster: Thousand, minutes: float, waiting: int, *, still: bool, away_min: float = 0.0) -> dict[str, Any]:
+def phase(cluster: Thousand, minutes: float, queue: Queue, *, still: bool, away_min: float = 0.0) -> dict[str, Any]:
     """Sample the scheduler while jobs come and end, unless all is `still`."""
     before, began_s = statistics(cluster), time.monotonic()
-    churn = None if still else cluster.background(f"sns-load churn {60 * minutes} {waiting}")
+    churn = None if still else cluster.background(queue.churn(60 * minutes))
     if away_min:
         threading.Thread(target=stop_slurmdbd, args=(30 * (minutes - away_min), 60 * away_min), daemon=True).start()
     samples = samples_of(cluster, began_s + 60 * minutes)
@@ -166,7 +178,8 @@ def phase(cluster: Thousand, minutes: float, waiting: int, *, still: bool, away_
     rpcs = {name: after["rpcs"][name] - before["rpcs"].get(name, 0) for name in after["rpcs"]}
     return {
         "minutes": minutes,
-        "most_waiting": waiting,
+        "most_waiting": queue.waiting,
+        "submitters": queue.submitters,
         "churn": did,
         "placed": samples[-1]["placed"] - samples[0]["placed"],
         "cycles": samples[-1]["cycles"] - samples[0]["cycles"],
@@ -236,6 +249,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10, help="so many while jobs come and end")
     parser.add_argument("--waiting", type=int, default=10_000)
+    parser.add_argument("--submitters", type=int, default=1, help="users who have these jobs, each with fewer (1)")
     parser.add_argument(
         "--still",
         type=float,
@@ -252,14 +266,15 @@ def main() -> None:
     given = parser.parse_args()
     os.environ["SNS_NODES"] = str(given.nodes)
     with thousand() as cluster:
-        fill(cluster, given.waiting)
+        queue = Queue(given.waiting, given.submitters)
+        fill(cluster, queue)
         result: dict[str, Any] = {}
         if given.still:
-            result["still"] = phase(cluster, given.still, given.waiting, still=True, away_min=given.slurmdbd_away)
+            result["still"] = phase(cluster, given.still, queue, still=True, away_min=given.slurmdbd_away)
         if given.minutes:
-            result["churn"] = phase(cluster, given.minutes, given.waiting, still=False)
+            result["churn"] = phase(cluster, given.minutes, queue, still=False)
         if given.users:
-            result["users"] = beside_users(cluster, USERS_S, given.waiting)
+            result["users"] = beside_users(cluster, USERS_S, queue)
     if given.plot:
         plot(result, given.plot)
     sys.stdout.write(json.dumps(result, indent=1) + "\n")

@@ -106,12 +106,15 @@ found = list(differing(ours, shown, ALL[:3], MINE)) + list(differing(ours, own, 
 rest = {each.name for each in fields(ours)} - {*ALL, "shown_in_s"}
 pairs = [(name, getattr(ours, name), getattr(own, name)) for name in rest]
 found += [[name, str(one), str(other)] for name, one, other in pairs if one != other]
-# A look that reads single jobs again shows what one shows that reads all, and knows which are gone.
-seen_jobs.LONG_S, looks = 0, seen_jobs.SeenJobs(lambda: libslurm, least_jobs=0)
+# A look that reads the jobs of each user shows what one shows that reads all, and knows which are gone.
+seen_jobs.LONG_S, clock = 0, [0.0]
+looks = seen_jobs.SeenJobs(lambda: libslurm, lambda: clock[0], least_jobs=0)
 looks.look(), looks.look()
 found += [[str(name), "has changed"] for name in looks.outdated(MINE)]
 found += [[name, "is no field"] for name in seen_jobs.MOVING - {*libslurm._layout("sns_job_fields").names}]
+clock[0] += seen_jobs.ALL_S  # each user has his turn
 again, whole = looks.look(), libslurm.Jobs.load()
+found += [] if again.keys() <= looks._read_by_look else [["the jobs of some user were not read"]]
 read, looked = ({name: side[name].but(seen_jobs.MOVING) for name in side} for side in (whole, again))
 found += [[str(name), str(looked.get(name)), str(read.get(name))] for name in read if looked.get(name) != read[name]]
 found += [[str(name), "is left"] for name in looked.keys() - read.keys()]

@@ -229,14 +229,22 @@ def test_states_tell_which_jobs_have_changed_and_a_forgotten_job_has_no_record(l
     states = [struct.pack("=3q", 7, 0, 3), struct.pack("=3q", 8, 1, 0)]
     answering(library, "sns_job_states", states)
     assert libslurm.Jobs.states() == {7: states[0], 8: states[1]}
-    answering(library, "sns_jobs", [raw(), raw(id=9)])
+    answering(library, "sns_job", [raw(), raw(id=9)])
     assert {job_id: each.id for job_id, each in libslurm.Jobs.of(7).items()} == {7: 7, 9: 9}
     library.sns_error.return_value = b"Invalid job id specified"
-    answering(library, "sns_jobs", [], 2017)
+    answering(library, "sns_job", [], 2017)
     assert libslurm.Jobs.of(7) == {}
-    answering(library, "sns_jobs", [], 1800)
+    answering(library, "sns_job", [], 1800)
     with pytest.raises(libslurm.RPCError):
         libslurm.Jobs.of(7)
+
+
+def test_the_jobs_of_a_user_are_read_together_and_whose_jobs_there_are_is_known(library) -> None:
+    answering(library, "sns_jobs_of_user", [raw(), raw(id=9)])
+    found = libslurm.Jobs.of_user(2001)
+    assert [number.value for number in library.sns_jobs_of_user.call_args.args[1:]] == [2001]
+    assert list(found) == [7, 9]
+    assert libslurm.Jobs.users([*found.values(), record(raw(user_id=4))]) == {2001, 4}
 
 
 def test_two_reads_of_a_job_can_be_compared_but_for_some_fields() -> None:

@@ -1,6 +1,8 @@
 """Which jobs a look reads again, and which orders are withheld: with a table for slurmctld that counts its reads."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -20,6 +22,7 @@ class Shown:
     tasks: int = 0
     wish: int = 1
     priority: int = 100
+    user: int = 1
 
     @property
     def raw(self) -> bytes:
@@ -38,6 +41,7 @@ class Table:
     jobs: dict[int, Shown] = field(default_factory=dict)
     full_reads: int = 0
     single_reads: list[int] = field(default_factory=list)
+    users_read: list[int] = field(default_factory=list)
     fails: bool = False
 
     def load(self) -> dict[int, Shown]:
@@ -51,6 +55,15 @@ class Table:
         self.single_reads.append(job_id)
         return {job_id: self.jobs[job_id]} if job_id in self.jobs else {}
 
+    def of_user(self, user: int) -> dict[int, Shown]:
+        self._answer()
+        self.users_read.append(user)
+        return {job_id: job for job_id, job in self.jobs.items() if job.user == user}
+
+    @staticmethod
+    def users(jobs: Iterable[Shown]) -> set[int]:
+        return {job.user for job in jobs}
+
     def states(self) -> dict[int, bytes]:
         self._answer()
         return {job_id: b"%d %d" % (job.state, job.tasks) for job_id, job in self.jobs.items()}
@@ -60,7 +73,7 @@ class Table:
             raise ConnectionError
 
     def forget_reads(self) -> None:
-        self.full_reads, self.single_reads = 0, []
+        self.full_reads, self.single_reads, self.users_read = 0, [], []
 
     def edit(self, job_id: int, **fields: int) -> None:
         self.jobs[job_id] = replace(self.jobs[job_id], **fields)
@@ -147,15 +160,52 @@ def test_a_job_that_is_gone_gets_no_order(table: Table, seen: SeenJobs) -> None:
     assert 5 not in seen.look()
 
 
-def test_all_are_read_every_so_often_and_when_many_may_have_changed(table: Table, seen: SeenJobs) -> None:
-    table.edit(5, wish=9)
-    assert seen.look()[5].wish == 1
-    table.now_s += ALL_S
-    assert seen.look()[5].wish == 9
-    table.forget_reads()
+def test_all_are_read_when_many_may_have_changed(table: Table, seen: SeenJobs) -> None:
     table.jobs |= {number: Shown() for number in range(100, 101 + MOST_AGAIN)}
+    table.edit(5, wish=9)
     assert seen.look() == table.jobs
-    assert (table.full_reads, table.single_reads) == (1, [])
+    assert (table.full_reads, table.single_reads, table.users_read) == (1, [], [])
+
+
+def test_looks_read_the_jobs_of_each_user_in_turn_as_many_as_time_has_gone_by(table: Table) -> None:
+    table.jobs = {number: Shown(user=number // 10) for number in range(100)}
+    looks = known(table)
+    looks.look(), looks.look()
+    table.forget_reads()
+    for number in table.jobs:
+        table.edit(number, wish=9)
+    read = []
+    for _ in range(10):
+        table.now_s += ALL_S / 10
+        shown = looks.look()
+        read.append(len(table.users_read))
+        assert {job.user for job in shown.values() if job.wish == 9} == {*table.users_read}
+    assert all(before < after <= before + 2 for before, after in pairwise([0, *read][:9]))
+    assert {*table.users_read} == {*range(10)}
+    assert (table.full_reads, table.single_reads) == (0, [])
+
+
+def test_who_has_most_jobs_is_read_no_more_often_than_others_and_after_a_pause_all_once(table: Table) -> None:
+    table.jobs = {number: Shown(user=min(10, number)) for number in range(100)}
+    looks = known(table)
+    looks.look()
+    table.forget_reads()
+    for _ in range(300):
+        table.now_s += ALL_S / 100
+        looks.look()
+    assert {table.users_read.count(user) for user in range(11)} <= {2, 3, 4}
+    table.forget_reads()
+    table.now_s += 10 * ALL_S
+    looks.look()
+    assert len(table.users_read) <= 11
+
+
+def test_a_user_who_has_no_job_left_is_not_asked_for_and_a_new_one_is(table: Table, seen: SeenJobs) -> None:
+    table.jobs = {20: Shown(user=2)}
+    for _ in range(4):
+        table.now_s += ALL_S
+        assert seen.look() == table.jobs
+    assert table.users_read == [1, 2, 2]
 
 
 def test_of_very_many_orders_the_first_go_and_the_others_after_a_look_at_all(table: Table) -> None:
@@ -224,7 +274,7 @@ EVENTS = st.lists(
 
 @given(EVENTS)
 def test_no_order_goes_to_a_job_that_is_not_what_it_was_decided_on(events: list[tuple[str, int]]) -> None:
-    table = Table(2 * LONG_S, jobs={number: Shown(tasks=3) for number in range(4)})
+    table = Table(2 * LONG_S, jobs={number: Shown(tasks=3, user=number % 2) for number in range(4)})
     looks = known(table)
     looks.look()
     decided, just_read, ordered = dict(looks.look()), set(table.jobs), set[int]()
@@ -232,7 +282,7 @@ def test_no_order_goes_to_a_job_that_is_not_what_it_was_decided_on(events: list[
         table.now_s += 1
         match what:
             case "submit":
-                table.jobs[number] = Shown(wish=1000 + count)
+                table.jobs[number] = Shown(wish=1000 + count, user=number % 2)
             case "start" | "task" | "edit" if number in table.jobs:
                 changes = {"start": {"state": RUNS}, "task": {"tasks": count}, "edit": {"wish": count}}
                 table.edit(number, **changes[what])
@@ -247,7 +297,8 @@ def test_no_order_goes_to_a_job_that_is_not_what_it_was_decided_on(events: list[
                 table.now_s += ALL_S if what == "wait" else 0
                 table.forget_reads()
                 decided = dict(looks.look())
-                just_read = set(table.jobs) if table.full_reads else set(table.single_reads)
+                of_users = {job_id for job_id, job in table.jobs.items() if job.user in table.users_read}
+                just_read = set(table.jobs) if table.full_reads else of_users | set(table.single_reads)
                 _check_look(table, decided, ordered, just_read)
                 ordered = set()
 

@@ -162,8 +162,8 @@ class Estimator:
             elif job.id in open_jobs:
                 waiting.add(_key(job))
         waiting |= {_key(job) for job in situation.tasks.values()}
-        placed = {_key(job) for job_id, job in situation.jobs.items() if situation.statuses[job_id].has_placement}
-        self._first = {key: each for key, each in self._first.items() if key in waiting | placed}
+        waiting |= {_key(job) for job_id, job in situation.jobs.items() if situation.statuses[job_id].has_placement}
+        self._first = {key: each for key, each in self._first.items() if key in waiting}
         self._ended = ended
         for run in runs:
             self._past.add(run)
