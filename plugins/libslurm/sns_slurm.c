@@ -264,7 +264,8 @@ int sns_jobs_of_user(struct answer *answer, uint32_t user_id)
 	return slurm_load_job_user(&shown, user_id, FEW) ? failed() : put_jobs(answer, shown);
 }
 
-/* What changes when a job begins, ends or loses tasks: id, state, waiting tasks of an array's record (int64 each). */
+/* What changes when a job begins, ends or loses tasks, of all jobs in one record: three int64 for each, its id, its state,
+ * and the waiting tasks of an array's record. */
 int sns_job_states(struct answer *answer)
 {
 	job_state_response_msg_t *shown = NULL;
@@ -273,15 +274,13 @@ int sns_job_states(struct answer *answer)
 	errno = 0;
 	if (slurm_load_job_state(0, NULL, &shown))
 		return failed();
-	if (!(rc = begin(answer, shown->jobs_count))) {
+	if (!(rc = begin(answer, 1))) {
 		for (uint32_t at = 0; at < shown->jobs_count; at++) {
 			const job_state_response_job_t *j = &shown->jobs[at];
 			bitstr_t *tasks = j->array_task_id_bitmap;
-			append(answer, &(int64_t){j->job_id}, sizeof(int64_t));
-			append(answer, &(int64_t){j->state}, sizeof(int64_t));
-			append(answer, &(int64_t){tasks ? slurm_bit_set_count(tasks) : 0}, sizeof(int64_t));
-			end_record(answer);
+			append(answer, (int64_t[3]){j->job_id, j->state, tasks ? slurm_bit_set_count(tasks) : 0}, 3 * sizeof(int64_t));
 		}
+		end_record(answer);
 		rc = answer->is_short_of_memory ? ENOMEM : 0;
 	}
 	slurm_free_job_state_response_msg(shown);

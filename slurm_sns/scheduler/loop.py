@@ -30,6 +30,7 @@ from slurm_sns.scheduler.history import StoredTries
 from slurm_sns.scheduler.learning.learner import Learner, explored
 from slurm_sns.scheduler.measured_runs import MeasurementRecord
 from slurm_sns.scheduler.observation import Observation
+from slurm_sns.scheduler.pace import apart_s
 from slurm_sns.scheduler.ports import NO_RESTARTS, Ports
 from slurm_sns.scheduler.restarts.restarter import NO_RESTARTS_YET, Restarter
 from slurm_sns.scheduler.settings import Settings
@@ -59,9 +60,9 @@ def _saying_what_explores(plan: Plan, explorations: Explorations) -> Plan:
 LONGEST_RETRY_S = 10.0
 #: The least time between two cycles when a policy asks for an earlier one.
 LEAST_INTERVAL_S = 0.1
-#: Two looks are at least so many times as far apart as the call takes that shows the jobs, during a part of which
-#: slurmctld holds its locks (0.05 s with 10,000 jobs). But a pause is at most this part of heartbeat_timeout_s.
-LOOKS_APART, MOST_OF_TIMEOUT = 10, 0.25
+#: Looks have the pace of the call that shows the jobs, during a part of which slurmctld holds its locks (0.05 s with
+#: 10,000 jobs). But a pause is at most this part of heartbeat_timeout_s.
+MOST_OF_TIMEOUT = 0.25
 #: How long before slurmctld's next look at updated jobs a cycle is to end: the next one may take a little longer.
 SPARE_S = 0.1
 
@@ -170,7 +171,7 @@ class Scheduler:
     def _paced_s(self, interval_s: float, situation: Situation) -> float:
         """The interval, or a longer one where slurmctld takes long to show its jobs."""
         most_s = min(LONGEST_RETRY_S, MOST_OF_TIMEOUT * self._settings.heartbeat_timeout_s)
-        return max(interval_s, min(LOOKS_APART * situation.observation.shown_in_s, most_s))
+        return max(interval_s, apart_s(situation.observation.shown_in_s, most_s))
 
     def repeat(self, cycles: int, interval_s: float) -> None:
         """Run this number of cycles, one every interval. Gated jobs stay gated afterwards."""
@@ -227,9 +228,7 @@ class Scheduler:
         self._decision_record.add(started_s, situation, plan, notes, restarts)
         if lost is not None:
             raise lost
-        if not disabled:
-            self._dispatcher.renew_others(situation)
-        self._dispatcher.unboost(situation)
+        self._dispatcher.keep_up(situation, renews=not disabled)
         self._cycles += 1
         now_s = ports.clock.now()
         ports.heartbeat.beat(now_s)

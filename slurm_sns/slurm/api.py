@@ -84,7 +84,7 @@ def pyslurm() -> ModuleType:
 def library() -> ModuleType:
     """What reads jobs and nodes: our own library where it is installed beside pyslurm, otherwise what `pyslurm` gives.
 
-    Its records are bytes, so one that has not changed costs a cycle next to nothing (`state.TranslatedJobs`). It also
+    Its records are bytes, so one that has not changed costs a cycle next to nothing (`state.Translated`). It also
     shows more than pyslurm: all texts by which jobs ask for GPUs, and which GPUs of a node are in use.
 
     Raises:

@@ -70,9 +70,11 @@ _TEXTS = ("admin_comment", "required_nodes", "gres_per_node", "extra", "partitio
 
 
 #: A record of an answer begins with a number: the job's id, or in an answer about several tasks Slurm's error number.
-_NUMBER = struct.Struct("=q")
+_NUMBER, _LENGTH = struct.Struct("=q"), struct.Struct("=i")
 #: The first two numbers of a job's record: its id and that of its user.
 _ID_AND_USER = struct.Struct("=qq")
+#: A job's id, its state, and how many tasks of its array wait in its record.
+_STATE = struct.Struct("=qqq")
 #: slurm_errno.h, ESLURM_INVALID_JOB_ID.
 _NO_SUCH_JOB = 2017
 
@@ -143,6 +145,12 @@ class _Layout:
         self.names = tuple(name for _, name in names)
         numbers = sum(kind == "n" for kind, _ in names)
         self._numbers, self._lengths = struct.Struct(f"={numbers}q"), struct.Struct(f"={len(names) - numbers}i")
+
+    def first_text(self, raw: bytes) -> str:
+        """The first text, without reading the others; empty for none."""
+        (length,) = _LENGTH.unpack_from(raw, self._numbers.size)
+        at = self._numbers.size + self._lengths.size
+        return _text(raw[at : at + max(0, length)])
 
     def read(self, raw: bytes) -> dict[str, Any]:
         """The values by name: numbers, None, or `UNLIMITED`; texts, those that are not UTF-8 as `UNREADABLE`."""
@@ -292,9 +300,10 @@ def _users(jobs: Iterable[RawRecord]) -> set[int]:
     return {_ID_AND_USER.unpack_from(job.raw)[1] for job in jobs}
 
 
-def _job_states() -> dict[int, bytes]:
+def _job_states() -> dict[int, tuple[int, int]]:
     """By job id what changes when a job begins, ends, or when tasks leave an array's record."""
-    return {_NUMBER.unpack_from(raw)[0]: raw for raw in _asked("sns_job_states")}
+    (shown,) = _asked("sns_job_states")
+    return {job_id: (state, tasks) for job_id, state, tasks in _STATE.iter_unpack(shown)}
 
 
 def _job(job_id: int) -> RawRecord:
@@ -303,8 +312,8 @@ def _job(job_id: int) -> RawRecord:
 
 
 def _nodes() -> dict[str, RawRecord]:
-    records = [RawRecord(raw, "sns_node_fields", _OF_NODE) for raw in _asked("sns_nodes")]
-    return {record.name: record for record in records}
+    name_of = _layout("sns_node_fields").first_text
+    return {name_of(raw): RawRecord(raw, "sns_node_fields", _OF_NODE) for raw in _asked("sns_nodes")}
 
 
 def _lines(function: str, read: Callable[[str], scontrol_text.TextAnswer]) -> dict[str, Any]:

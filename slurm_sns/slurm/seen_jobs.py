@@ -19,7 +19,7 @@ from typing import Any
 #: fewer jobs than these all are always read: a read of them that took long has waited for something else.
 LONG_S, ALL_S, LEAST_JOBS = 0.25, 30.0, 10_000
 #: So many jobs are read one by one, at most, in a look and before orders are sent. A look that needs more reads all.
-MOST_AGAIN = 512
+MOST_AGAIN = 2048
 #: So many jobs are read side by side: most of the time each waits for slurmctld.
 READERS = 4
 #: What slurmctld changes in a job by itself. Whether somebody holds the job is seen by its priority, 0.
@@ -43,7 +43,7 @@ class SeenJobs:
         #: As they were read last, and as the last look has shown them.
         self._records: dict[int, Any] = {}
         self._shown: Mapping[int, Any] = {}
-        self._states: Mapping[int, bytes] = {}
+        self._states: Mapping[int, object] = {}
         #: How long slurmctld took to show all jobs, or their ids and states alone.
         self.shown_in_s = 0.0
         #: How long reading all took; when jobs were looked at last.

@@ -3,9 +3,9 @@
 import pwd
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.observation import (
@@ -14,6 +14,7 @@ from slurm_sns.scheduler.observation import (
     Names,
     Observation,
     ObservedJob,
+    ObservedNode,
     PreemptionRules,
 )
 from slurm_sns.slurm import translate
@@ -31,6 +32,8 @@ from slurm_sns.slurm.site import (
 )
 from slurm_sns.topology import topology
 
+_Seen = TypeVar("_Seen")
+
 
 class SlurmState:
     """Observes the cluster through what `api.library` gives.
@@ -43,7 +46,7 @@ class SlurmState:
     def __init__(self, accounting: AccountingDatabase, sharing: Names = frozenset()) -> None:
         self._accounting, self._sharing = accounting, sharing
         self.seen = SeenJobs(library)
-        self._jobs = TranslatedJobs()
+        self._known = nothing_known()
 
     def observe(self) -> Observation:
         """Look at jobs before nodes: a job that starts in between is then counted twice, never missed."""
@@ -57,7 +60,7 @@ class SlurmState:
             reservations = api.Reservations.load()
             partitions = api.Partitions.load()
         read = Records(configured, jobs.values(), nodes.values(), reservations.values(), partitions.values(), user_name)
-        seen = observation(read, numbers, configuration_path().parent, self._jobs, sharing=self._sharing)
+        seen = observation(read, numbers, configuration_path().parent, self._known, sharing=self._sharing)
         return replace(seen, database_queue=_database_queue(configured.max_dbd_msgs), shown_in_s=self.seen.shown_in_s)
 
 
@@ -72,58 +75,60 @@ class Records(NamedTuple):
     user_name: Callable[[int], str]
 
 
-class TranslatedJobs:
-    """Translates jobs, only when their records or the partitions with FORCE change.
-
-    That needs records with their bytes (libslurm.RawRecord).
-    """
+class Translated(Generic[_Seen]):
+    """Translates records, each only when it changes. That needs records with their bytes (libslurm.RawRecord)."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, ObservedJob] = {}
-        self._forced: Names = frozenset()
+        self._known: dict[bytes, _Seen] = {}
+        self._how: object = None
 
-    def of(
-        self,
-        records: Iterable[Any],
-        user_name: Callable[[int], str],
-        *,
-        shows_estimates: bool,
-        forced: Names = frozenset(),
-    ) -> tuple[ObservedJob, ...]:
-        """The job of each record; the arguments are those of `translate.job`."""
-        before, self._known, jobs = self._known if forced == self._forced else {}, {}, []
-        self._forced = forced
+    def of(self, records: Iterable[Any], translate: Callable[[Any], _Seen], how: object = None) -> tuple[_Seen, ...]:
+        """What each record is. `how` is whatever else this depends on."""
+        before, self._known, found = self._known if how == self._how else {}, {}, []
+        self._how = how
         for record in records:
             raw = getattr(record, "raw", None)
-            job = before.get(raw) if raw is not None else None
-            if job is None:
-                job = translate.job(record, user_name, shows_estimates=shows_estimates, forced=forced)
+            seen = before.get(raw) if raw is not None else None
+            if seen is None:
+                seen = translate(record)
             if raw is not None:
-                self._known[raw] = job
-            jobs.append(job)
-        return tuple(jobs)
+                self._known[raw] = seen
+            found.append(seen)
+        return tuple(found)
+
+
+class Known(NamedTuple):
+    """What was translated at the last look."""
+
+    jobs: Translated[ObservedJob]
+    nodes: Translated[ObservedNode]
+
+
+def nothing_known() -> Known:
+    """Before the first look."""
+    return Known(Translated(), Translated())
 
 
 def observation(
     read: Records,
     numbers: AccountingValues,
     directory: Path,
-    jobs: TranslatedJobs | None = None,
+    known: Known | None = None,
     *,
     sharing: Names = frozenset(),
 ) -> Observation:
     """The observation of these records; `directory` is that of slurm.conf, beside which the topology is told.
 
-    `jobs` has those of the observation before. `sharing` is as for `SlurmState`.
+    `known` is what the observation before has translated. `sharing` is as for `SlurmState`.
     """
-    configured = read.configured
-    translated = jobs or TranslatedJobs()
+    configured, known = read.configured, known or nothing_known()
     partitions = tuple(filter(None, (translate.partition(record) for record in read.partitions)))
     forced = frozenset(each.name for each in partitions if each.forces_sharing and each.name in sharing)
     estimates = shows_estimates(configured.version)
+    as_job = partial(translate.job, user_name=read.user_name, shows_estimates=estimates, forced=forced)
     return Observation(
-        jobs=translated.of(read.jobs, read.user_name, shows_estimates=estimates, forced=forced),
-        nodes=tuple(translate.node(record) for record in read.nodes),
+        jobs=known.jobs.of(read.jobs, as_job, (estimates, forced)),
+        nodes=known.nodes.of(read.nodes, translate.node),
         reservations=tuple(translate.reservation(record) for record in read.reservations),
         partitions=partitions,
         qos_priorities=numbers.qos_priorities,

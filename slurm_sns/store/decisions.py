@@ -7,7 +7,7 @@ history has the form that its policy gives it.
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from slurm_sns.errors import SnsError
 from slurm_sns.model import Gpus, Plan, Resources, Snapshot, Start
 from slurm_sns.policies.base import Explanation, HistoryFormat
 from slurm_sns.scheduler.history import history_of, text_of
+from slurm_sns.scheduler.pace import Pace
 from slurm_sns.scheduler.ports import NO_RESTARTS, Decision, RestartNote
 from slurm_sns.store.database import insert_rows, replace_rows, transaction
 from slurm_sns.store.retention import BATCH_ROWS, Retention, older_than
@@ -31,18 +32,27 @@ UNREADABLE, UNWRITABLE = "the decision record cannot be read", "the decision rec
 _JSON = ("matched", "demand", "considered")
 #: Stands for an unknown owner. No user has this id, so only an admin may see such a decision.
 UNKNOWN_USER = -1
+#: Packing a snapshot of 100,000 jobs takes 0.3 s. Where it takes long not every cycle's is kept, but one this often.
+SNAPSHOT_S = 60.0
 
 
 class StoredDecisions:
-    """Keeps decisions for `keep_days` days and the snapshots of the last `keep_snapshots` recorded cycles.
+    """Keeps decisions for `keep_days` days and the last `keep_snapshots` snapshots of recorded cycles.
 
-    `history` is the form of the policy's history, which is part of a snapshot; None if the policy keeps none.
+    `history` is the form of the policy's history, which is part of a snapshot; None if the policy keeps none. By the
+    clock `steady` not every cycle's snapshot is kept where packing one takes long.
     """
 
     def __init__(
-        self, engine: Engine, keep_days: int, keep_snapshots: int, history: HistoryFormat | None = None
+        self,
+        engine: Engine,
+        keep_days: int,
+        keep_snapshots: int,
+        history: HistoryFormat | None = None,
+        steady: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._engine = engine
+        self._pace = Pace(steady, SNAPSHOT_S)
         self._history = history
         self._keep_s = keep_days * 86400
         self._keep_snapshots = keep_snapshots
@@ -62,13 +72,13 @@ class StoredDecisions:
         repeated: frozenset[int] = frozenset(),
         restarts: Mapping[int, RestartNote] = NO_RESTARTS,
     ) -> None:
-        """Store one cycle in one transaction. The port (scheduler.ports) explains the arguments."""
+        """Store one cycle in one transaction, with its snapshot if one is due. The port explains the arguments."""
         cycle = {
             "at_s": at_s,
             "chosen": plan.report.chosen,
             "matched": json.dumps(dict(plan.report.matched)),
         }
-        data = pack(snapshot, self._history)
+        data = self._packed(snapshot)
         done = [_start_row(start, explanations.get(start.job_id)) for start in plan.starts]
         again = {job_id: text for job_id, text in notes.items() if job_id in repeated}
         with transaction(self._engine, UNWRITABLE) as connection:
@@ -83,7 +93,8 @@ class StoredDecisions:
                 return
             key = connection.execute(insert(cycles), cycle).inserted_primary_key
             cycle_id = key[0] if key else None
-            connection.execute(insert(snapshots), {"cycle_id": cycle_id, "data": data})
+            if data is not None:
+                connection.execute(insert(snapshots), {"cycle_id": cycle_id, "data": data})
             rows = [
                 {**row, "cycle_id": cycle_id, "at_s": at_s, "user_id": owners.get(row["job_id"], UNKNOWN_USER)}
                 for row in done
@@ -96,6 +107,13 @@ class StoredDecisions:
             ]
             replace_rows(connection, array_tasks, named)
         self._retention.after_write(at_s)
+
+    def _packed(self, snapshot: Snapshot) -> bytes | None:
+        """The snapshot as bytes; None if another one was packed a short time ago, for how long that took."""
+        if not self._pace.is_due():
+            return None
+        with self._pace.timed():
+            return pack(snapshot, self._history)
 
     def job_of_task(self, array_id: int, task: int) -> int | None:
         """The job id that a task of an array had when something was last decided about it: Slurm's, or ours."""

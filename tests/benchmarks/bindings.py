@@ -23,7 +23,7 @@ from slurm_sns.scheduler.gate.orders import GateOrder, OrderKind
 from slurm_sns.slurm import api, libslurm, translate
 from slurm_sns.slurm.executor import Senders
 from slurm_sns.slurm.rpc import _fields, send
-from slurm_sns.slurm.state import TranslatedJobs, user_name
+from slurm_sns.slurm.state import Translated, user_name
 
 repeat = int(sys.argv[1])
 pyslurm = api.pyslurm()
@@ -59,9 +59,9 @@ def blocked(do):
 def reading(binding):
     def read():
         return [translate.job(record, user_name) for record in binding.Jobs.load().values()]
-    kept = TranslatedJobs()
+    kept = Translated()
     def again():
-        return kept.of(binding.Jobs.load().values(), user_name, shows_estimates=False)
+        return kept.of(binding.Jobs.load().values(), lambda record: translate.job(record, user_name))
     again()
     return {
         "load_s": median(binding.Jobs.load), "read_s": median(read), "again_s": median(again),

@@ -34,11 +34,11 @@ import recorded
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.loop import uncollected
-from slurm_sns.scheduler.observation import Observation
+from slurm_sns.scheduler.observation import Observation, ObservedJob
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.situation import Carried, read_situation
 from slurm_sns.slurm import translate
-from slurm_sns.slurm.state import TranslatedJobs, user_name
+from slurm_sns.slurm.state import Translated, user_name
 from slurm_sns.store.database import open_store
 from slurm_sns.store.decisions import StoredDecisions
 
@@ -239,7 +239,7 @@ class Cycles:
         self._site, self._decisions = site, decisions
         self._settings: Settings = replace(SETTINGS, partitions=frozenset(site.partitions))
         self._policy = max_jobs(MatchingParameters(queue_depth=max(1, len(site.jobs))))
-        self._jobs, self._carried = TranslatedJobs(), Carried()
+        self._jobs, self._carried = Translated[ObservedJob](), Carried()
         self._nodes = tuple(map(translate.node, site.nodes))
         self._partitions = tuple(
             each for each in (translate.partition(recorded.partition(name=name)) for name in site.partitions) if each
@@ -253,7 +253,7 @@ class Cycles:
         def mark() -> None:
             marks.append(time.process_time())
 
-        jobs = self._jobs.of(self._site.jobs, user_name, shows_estimates=False)
+        jobs = self._jobs.of(self._site.jobs, lambda record: translate.job(record, user_name))
         mark()
         seen = Observation(jobs=jobs, nodes=self._nodes, partitions=self._partitions)
         situation = read_situation(seen, {}, self._settings, NOW_S, carried=self._carried)

@@ -89,7 +89,7 @@ def test_a_placed_job_is_put_ahead_of_slurms_own_queue_until_it_has_started(site
 
 def test_a_cycle_takes_so_many_boosts_off_and_the_next_one_goes_on() -> None:
     number = MOST_UNBOOSTED + 1
-    site = Site(FakeSlurm({"c1": number}))
+    site = Site(FakeSlurm({"c1": number, "c2": number}))
     site.slurm.submit(*[1] * number, run_s=60)
     scheduler = site.scheduler(ENFORCE)
     scheduler.repeat(2, 1.0)

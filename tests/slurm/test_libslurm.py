@@ -12,7 +12,7 @@ from slurm_sns.errors import SnsError
 from slurm_sns.gpus import GpuRequest
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.slurm import api, libslurm, translate
-from slurm_sns.slurm.state import TranslatedJobs
+from slurm_sns.slurm.state import Translated
 
 NONE, UNLIMITED = -(1 << 63), (1 << 63) - 1
 #: Loads the library, which most tests have a mock of.
@@ -194,11 +194,11 @@ def test_how_long_a_job_has_run() -> None:
 
 def test_a_job_is_translated_again_only_when_its_record_changes(mocker) -> None:
     spy = mocker.spy(translate, "job")
-    jobs = TranslatedJobs()
+    jobs = Translated[ObservedJob]()
 
     def read(*records: bytes, forced: frozenset[str] = frozenset()) -> list[int]:
         shown = [record(each) for each in records]
-        return [seen.priority for seen in jobs.of(shown, str, shows_estimates=False, forced=forced)]
+        return [seen.priority for seen in jobs.of(shown, lambda each: translate.job(each, forced=forced), forced)]
 
     running = raw(id=8, base_state=1, state="RUNNING", start_time=1000)
     assert read(raw(), running) == [1000, 1000]
@@ -226,9 +226,8 @@ def answering(library, function: str, records: list[bytes], number: int = 0) -> 
 
 
 def test_states_tell_which_jobs_have_changed_and_a_forgotten_job_has_no_record(library) -> None:
-    states = [struct.pack("=3q", 7, 0, 3), struct.pack("=3q", 8, 1, 0)]
-    answering(library, "sns_job_states", states)
-    assert libslurm.Jobs.states() == {7: states[0], 8: states[1]}
+    answering(library, "sns_job_states", [struct.pack("=6q", 7, 0, 3, 8, 1, 0)])
+    assert libslurm.Jobs.states() == {7: (0, 3), 8: (1, 0)}
     answering(library, "sns_job", [raw(), raw(id=9)])
     assert {job_id: each.id for job_id, each in libslurm.Jobs.of(7).items()} == {7: 7, 9: 9}
     library.sns_error.return_value = b"Invalid job id specified"

@@ -147,7 +147,11 @@ def ports(config: Config, clock: StopSignal, lives: Callable[[], None], turn: Pl
         executor=executor if turn is None else FencedExecutor(executor, turn.require),
         history=history,
         decisions=StoredDecisions(
-            engine, config.store.keep_days, config.store.keep_snapshots, specification(config.policy).history
+            engine,
+            config.store.keep_days,
+            config.store.keep_snapshots,
+            specification(config.policy).history,
+            clock.steady,
         ),
         measurements=StoredMeasurements(engine, config.store.keep_days),
         profiles=RecentProfiles(StoredProfiles(engine)),
