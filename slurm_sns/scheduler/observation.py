@@ -62,7 +62,9 @@ UNREADABLE = "?"
 
 
 class JobState(StrEnum):
-    """The states of a Slurm job that slurm_sns tells apart."""
+    """The states of a Slurm job that slurm_sns tells apart. `occupies_nodes`: whether a job in this state has nodes."""
+
+    occupies_nodes: bool
 
     PENDING = "pending"
     RUNNING = "running"
@@ -71,10 +73,9 @@ class JobState(StrEnum):
     """It keeps its nodes, memory and gres, and has given its cores back."""
     ENDED = "ended"
 
-    @property
-    def occupies_nodes(self) -> bool:
-        """Whether a job in this state has nodes."""
-        return self is JobState.RUNNING or self is JobState.SUSPENDED
+
+for _each in JobState:
+    _each.occupies_nodes = _each in (JobState.RUNNING, JobState.SUSPENDED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,10 @@ def wait_until_renewed(cluster: Thousand) -> None:
 
 
 def beside_users(cluster: Thousand, seconds: float, queue: Queue) -> dict[str, Any]:
-    """How long users' commands take, and slurmctld's processor time meanwhile: with us, and without us."""
+    """How long users' commands take, and slurmctld's processor time meanwhile: with us, and without us.
+
+    Without our filter it is without any job_submit/lua: before a submission that makes a table of all jobs.
+    """
     found: dict[str, Any] = {}
 
     def note(name: str) -> None:
@@ -145,9 +148,12 @@ def beside_users(cluster: Thousand, seconds: float, queue: Queue) -> dict[str, A
     cluster.run("pkill -9 -f 'sns (scheduler|watchdog)'; sleep 2")
     note("gates stand, scheduler killed")
     cluster.run("sns release --all > /dev/null", timeout_s=1200)
-    churn = cluster.background(queue.churn(seconds))
-    note("Slurm alone")
-    churn.wait()
+    for name in ("Slurm alone, with our filter", "Slurm alone"):
+        churn = cluster.background(queue.churn(seconds))
+        note(name)
+        churn.wait()
+        cluster.run("sed -i /^JobSubmitPlugins/d /etc/slurm/sns/slurm.conf; scontrol reconfigure")
+        cluster.run("until sdiag > /dev/null 2>&1; do sleep 0.5; done")
     return found
 
 

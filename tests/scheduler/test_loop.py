@@ -16,6 +16,7 @@ from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.dispatch.dispatcher import (
     BATCH,
+    KEEPS_UP_S,
     MOST_FOLLOW_UPS,
     MOST_SENDING_S,
     MOST_UNBOOSTED,
@@ -27,6 +28,7 @@ from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES
 from slurm_sns.scheduler.gate.orders import BOOST
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, SPARE_S, Scheduler
 from slurm_sns.scheduler.observation import DatabaseQueue, JobState
+from slurm_sns.scheduler.pace import APART
 from slurm_sns.scheduler.ports import PolicyHistory
 from slurm_sns.submit.record import MemoryRequest
 from slurm_sns.task_ids import task_id
@@ -1138,3 +1140,24 @@ def test_jobs_are_placed_without_grants_while_no_key_can_be_read_and_the_log_say
     assert [line for line in site.log if "key" in line] == [
         "placements are sent without grants: /etc/slurm/sns.key: no such file"
     ]
+
+
+def test_what_can_wait_is_sent_more_seldom_where_it_takes_slurmctld_long(site: Site) -> None:
+    scheduler = crowded(site)
+    renew, sent_s = site.slurm.renew, [site.slurm.steady()]
+
+    def slowly(*values) -> None:
+        site.slurm.sleep(0.5)
+        renew(*values)
+
+    site.slurm.renew = slowly
+    for _ in range(40):
+        site.slurm.submit(1)
+        began_s, before = site.slurm.steady(), len(kinds(site))
+        scheduler.cycle()
+        if len(kinds(site)) > before:
+            sent_s.append(began_s)
+        site.slurm.sleep(1.0)
+    assert len(sent_s) > 4
+    assert all(0.5 * APART <= after - before <= 2 * KEEPS_UP_S for before, after in pairwise(sent_s[1:]))
+    assert all(each.begin_s > site.slurm.now() for each in site.slurm.jobs.values() if each.state is JobState.PENDING)

@@ -302,3 +302,11 @@ def test_it_takes_the_place_of_pyslurm_where_that_is_not_installed(mocker, monke
             api.pyslurm()
     finally:
         api.pyslurm.cache_clear()
+
+
+@pytest.mark.parametrize(("name", "read"), [(b"c1", "c1"), (None, ""), (b"\xff", "?")])
+def test_the_first_text_of_a_record_is_read_alone(name: bytes | None, read: str) -> None:
+    layout = libslurm._Layout(b"n:weight t:name t:state ")
+    raw = struct.pack("=qii", 1, -1 if name is None else len(name), 4) + (name or b"") + b"IDLE"
+    assert layout.first_text(raw) == read
+    assert layout.read(raw)["state"] == "IDLE"

@@ -1,5 +1,6 @@
 """Tries, decisions and snapshots survive; a store that fails says so in one line."""
 
+import itertools
 import sqlite3
 import threading
 from dataclasses import replace
@@ -132,6 +133,16 @@ def decisions(url: str) -> StoredDecisions:
 def plan(job_id: int) -> Plan:
     start = Start(job_id, ("c1", "c2"), Alternative(2, Resources(1, 1)), "by mix-fit")
     return Plan((start,), report=Report("mix-fit", {"mix-fit": 3, "best-fit-cores": 2}))
+
+
+def test_where_packing_a_snapshot_takes_long_not_every_cycle_has_one_but_each_has_its_decisions(url: str) -> None:
+    clock = itertools.count(step=0.5)  # by which each step takes half a second
+    decisions = StoredDecisions(open_store(url), keep_days=30, keep_snapshots=20, steady=lambda: next(clock))
+    for number in range(1, 30):
+        decisions.record(number, SNAPSHOT, plan(number), {}, owners={}, explanations={}, tasks={})
+    cycles = [decisions.of_job(number)[0].cycle_id for number in range(1, 30)]
+    assert [number for number, cycle in enumerate(cycles) if decisions.snapshot_of(cycle) is not None] == [0, 9, 18, 27]
+    assert decisions.cycles_between(0, 30) == [cycles[number] for number in (0, 9, 18, 27)]
 
 
 def test_a_decision_comes_back_with_its_cycle_oldest_first(decisions: StoredDecisions) -> None:

@@ -32,7 +32,18 @@ _ARRAY_LIMIT = "JobArrayTaskLimit"
 
 
 class Status(StrEnum):
-    """What an observed job is to us, a member for each row of the table; the value is shown to users."""
+    """What an observed job is to us, a member for each row of the table; the value is shown to users.
+
+    A member knows two things besides, as attributes: all jobs of a site are asked for them in each cycle.
+
+    Attributes:
+        is_starting: whether Slurm is to start a job of this status at once.
+        has_placement: whether such a job counts as holding the nodes of its placement, on which it has not started. One
+            that is placed ahead waits for other jobs. An overdue one may start before its placement is taken back.
+    """
+
+    is_starting: bool
+    has_placement: bool
 
     FOREIGN = "not ours"
     SLURMS = "left to Slurm"
@@ -50,18 +61,10 @@ class Status(StrEnum):
     OWN_TIME = "waits for a begin time of its owner"
     TAKEN = "opened or changed by its owner: left to Slurm from now on"
 
-    @property
-    def has_placement(self) -> bool:
-        """Whether a job of this status counts as holding the nodes of its placement, on which it has not started.
 
-        An overdue job may start before its placement is taken back, so it counts for one cycle more.
-        """
-        return self is Status.AHEAD or self.is_starting
-
-    @property
-    def is_starting(self) -> bool:
-        """Whether Slurm is to start a job of this status at once; one that is placed ahead waits for other jobs."""
-        return self is Status.PLACED or self is Status.OVERDUE
+for _each in Status:
+    _each.is_starting = _each in (Status.PLACED, Status.OVERDUE)
+    _each.has_placement = _each.is_starting or _each is Status.AHEAD
 
 
 def status_of(job: ObservedJob, now_s: float, place_timeout_s: float) -> Status:
