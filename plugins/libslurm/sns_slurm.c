@@ -103,6 +103,7 @@ static int64_t memory_mb(uint64_t value, bool is_per_cpu)
 #define NUMBER(x) number((x), sizeof(x))
 #define IS_SET(x) (NUMBER(x) > 0)
 #define ABOVE_0(x) ((x) ? NUMBER(x) : NONE)
+/* Id and user come first: Python reads them alone. */
 #define JOB(N, T) \
 	N(id, j->job_id) N(user_id, j->user_id) N(submit_time, moment(j->submit_time)) N(priority, NUMBER(j->priority)) \
 	N(nice, j->nice == NO_VAL ? NONE : (int64_t) j->nice - NICE_OFFSET) N(requeue_count, NUMBER(j->restart_cnt)) \

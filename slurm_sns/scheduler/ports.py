@@ -216,7 +216,7 @@ class Decisions(Protocol):
         ...
 
     def snapshot_of(self, cycle_id: int) -> Snapshot | None:
-        """The snapshot that a recorded cycle planned on; None when it is no longer kept."""
+        """The snapshot that a recorded cycle planned on; None if it is no longer kept, or never was."""
         ...
 
     def cycles_between(self, from_s: float, to_s: float) -> list[int]:

@@ -20,6 +20,8 @@ from typing import Any
 LONG_S, ALL_S, LEAST_JOBS = 0.25, 30.0, 10_000
 #: So many jobs are read one by one, at most, in a look and before orders are sent. A look that needs more reads all.
 MOST_AGAIN = 2048
+#: All are read at once this often, too, so that it is noticed where that no longer takes long.
+MEASURED_S = 600.0
 #: So many jobs are read side by side: most of the time each waits for slurmctld.
 READERS = 4
 #: What slurmctld changes in a job by itself. Whether somebody holds the job is seen by its priority, 0.
@@ -46,8 +48,8 @@ class SeenJobs:
         self._states: Mapping[int, object] = {}
         #: How long slurmctld took to show all jobs, or their ids and states alone.
         self.shown_in_s = 0.0
-        #: How long reading all took; when jobs were looked at last.
-        self._took_s, self._looked_s = 0.0, 0.0
+        #: When all were read at once, and how long that took; when jobs were looked at last.
+        self._all_read_s, self._took_s, self._looked_s = 0.0, 0.0, 0.0
         #: The users who have jobs, first those whose jobs were read longest ago, and how many jobs are due to be read.
         self._users: dict[int, None] = {}
         self._due = 0.0
@@ -70,7 +72,7 @@ class SeenJobs:
         self.shown_in_s = self._steady() - began_s
         again = {job_id for job_id, state in states.items() if self._states.get(job_id) != state}
         again |= self._unsure & states.keys()
-        if len(again) > MOST_AGAIN:
+        if len(again) > MOST_AGAIN or began_s - self._all_read_s >= MEASURED_S:
             self._look_at_all(jobs)
         else:
             self._records = {job_id: record for job_id, record in self._records.items() if job_id in states}
@@ -100,7 +102,7 @@ class SeenJobs:
     def _look_at_all(self, jobs: Any) -> None:
         began_s = self._steady()
         self._records = jobs.load()
-        self._looked_s = self._steady()
+        self._looked_s = self._all_read_s = self._steady()
         self._took_s = self.shown_in_s = self._looked_s - began_s
         self._users = dict.fromkeys(jobs.users(self._records.values())) if hasattr(jobs, "users") else {}
         self._due, self._unsure, self._read_by_look, self._shown = 0.0, set(), None, self._records
@@ -108,7 +110,8 @@ class SeenJobs:
     def _read_users(self, jobs: Any) -> None:
         """Read the jobs of those users who are due: of all jobs as large a part as of `ALL_S` has gone by."""
         before_s, self._looked_s = self._looked_s, self._steady()
-        self._due += len(self._records) * min(1.0, (self._looked_s - before_s) / ALL_S)
+        count = len(self._records)
+        self._due = min(count, self._due + count * (self._looked_s - before_s) / ALL_S)
         while self._due > 0 and self._users:
             user = next(iter(self._users))
             records = jobs.of_user(user)

@@ -82,7 +82,7 @@ class Translated(Generic[_Seen]):
         self._known: dict[bytes, _Seen] = {}
         self._how: object = None
 
-    def of(self, records: Iterable[Any], translate: Callable[[Any], _Seen], how: object = None) -> tuple[_Seen, ...]:
+    def of(self, records: Iterable[Any], as_ours: Callable[[Any], _Seen], how: object = None) -> tuple[_Seen, ...]:
         """What each record is. `how` is whatever else this depends on."""
         before, self._known, found = self._known if how == self._how else {}, {}, []
         self._how = how
@@ -90,7 +90,7 @@ class Translated(Generic[_Seen]):
             raw = getattr(record, "raw", None)
             seen = before.get(raw) if raw is not None else None
             if seen is None:
-                seen = translate(record)
+                seen = as_ours(record)
             if raw is not None:
                 self._known[raw] = seen
             found.append(seen)

@@ -9,6 +9,7 @@ import json
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
@@ -52,7 +53,8 @@ class StoredDecisions:
         steady: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._engine = engine
-        self._pace = Pace(steady, SNAPSHOT_S)
+        #: The pace of snapshots, and the cycle that had the last one: it may have two records, and then two snapshots.
+        self._pace, self._packed_s = Pace(steady, SNAPSHOT_S), -inf
         self._history = history
         self._keep_s = keep_days * 86400
         self._keep_snapshots = keep_snapshots
@@ -78,7 +80,8 @@ class StoredDecisions:
             "chosen": plan.report.chosen,
             "matched": json.dumps(dict(plan.report.matched)),
         }
-        data = self._packed(snapshot)
+        is_news = bool(plan.starts or restarts or notes.keys() - repeated)
+        data = self._packed(at_s, snapshot) if is_news else None
         done = [_start_row(start, explanations.get(start.job_id)) for start in plan.starts]
         again = {job_id: text for job_id, text in notes.items() if job_id in repeated}
         with transaction(self._engine, UNWRITABLE) as connection:
@@ -108,10 +111,11 @@ class StoredDecisions:
             replace_rows(connection, array_tasks, named)
         self._retention.after_write(at_s)
 
-    def _packed(self, snapshot: Snapshot) -> bytes | None:
-        """The snapshot as bytes; None if another one was packed a short time ago, for how long that took."""
-        if not self._pace.is_due():
+    def _packed(self, at_s: float, snapshot: Snapshot) -> bytes | None:
+        """The snapshot as bytes; None if that of an earlier cycle was packed just before, for how long that took."""
+        if at_s != self._packed_s and not self._pace.is_due():
             return None
+        self._packed_s = at_s
         with self._pace.timed():
             return pack(snapshot, self._history)
 
@@ -134,7 +138,7 @@ class StoredDecisions:
         return [_decision(row) for row in rows]
 
     def snapshot_of(self, cycle_id: int) -> Snapshot | None:
-        """The snapshot that a cycle planned on; None when it is no longer kept."""
+        """The snapshot that a cycle planned on; None if it is no longer kept, or never was."""
         with transaction(self._engine, UNREADABLE) as connection:
             data = connection.execute(select(snapshots.c.data).where(snapshots.c.cycle_id == cycle_id)).scalar()
         return None if data is None else unpack(data, self._history)

@@ -48,7 +48,7 @@ cycles = _table(
     Column("matched", _LONG_TEXT, nullable=False),  # JSON: member -> jobs matched
 )
 
-#: The snapshots (JSON, zlib) on which the newest keep_snapshots of these cycles were planned.
+#: The newest keep_snapshots snapshots (JSON, zlib) on which cycles were planned, not always of each of these cycles.
 snapshots = _table(
     "snapshots",
     Column("cycle_id", Integer, primary_key=True, autoincrement=False),

@@ -148,12 +148,11 @@ def beside_users(cluster: Thousand, seconds: float, queue: Queue) -> dict[str, A
     cluster.run("pkill -9 -f 'sns (scheduler|watchdog)'; sleep 2")
     note("gates stand, scheduler killed")
     cluster.run("sns release --all > /dev/null", timeout_s=1200)
-    for name in ("Slurm alone, with our filter", "Slurm alone"):
-        churn = cluster.background(queue.churn(seconds))
-        note(name)
-        churn.wait()
-        cluster.run("sed -i /^JobSubmitPlugins/d /etc/slurm/sns/slurm.conf; scontrol reconfigure")
-        cluster.run("until sdiag > /dev/null 2>&1; do sleep 0.5; done")
+    cluster.run("sed -i /^JobSubmitPlugins/d /etc/slurm/sns/slurm.conf; scontrol reconfigure")
+    cluster.run("until sdiag > /dev/null 2>&1; do sleep 0.5; done")
+    churn = cluster.background(queue.churn(seconds))
+    note("Slurm alone")
+    churn.wait()
     return found
 
 

@@ -14,8 +14,10 @@ from slurm_sns.policies.base import HistoryFormat
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.policies.specification import Specification
+from slurm_sns.scheduler.dispatch import dispatcher
 from slurm_sns.scheduler.dispatch.dispatcher import (
     BATCH,
+    FLOOD,
     KEEPS_UP_S,
     MOST_FOLLOW_UPS,
     MOST_SENDING_S,
@@ -28,7 +30,7 @@ from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES
 from slurm_sns.scheduler.gate.orders import BOOST
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, SPARE_S, Scheduler
 from slurm_sns.scheduler.observation import DatabaseQueue, JobState
-from slurm_sns.scheduler.pace import APART
+from slurm_sns.scheduler.pace import APART, Pace
 from slurm_sns.scheduler.ports import PolicyHistory
 from slurm_sns.submit.record import MemoryRequest
 from slurm_sns.task_ids import task_id
@@ -599,6 +601,39 @@ def test_a_slow_slurmctld_gets_no_more_renewals_in_a_cycle_than_it_makes_in_a_wh
     site.slurm.sleep(1.0)
     scheduler.cycle()
     assert {job_id for kind, job_id in kinds(site) if kind == "renew"} == {*range(2, BATCH + 102)}
+
+
+def test_where_many_gates_are_due_the_next_are_moved_in_the_next_cycle_however_long_that_takes(site: Site) -> None:
+    scheduler = crowded(site, waiting=0)
+    site.slurm.submit(*[4] * (BATCH + 1))
+    renew = site.slurm.renew
+
+    def slowly(*values) -> None:
+        site.slurm.sleep(0.005)
+        renew(*values)
+
+    site.slurm.renew = slowly
+    scheduler.cycle()
+    site.slurm.submit(4)
+    site.slurm.sleep(1.0)
+    before = len(kinds(site))
+    assert before >= FLOOD
+    scheduler.cycle()
+    assert len(kinds(site)) > before
+
+
+def test_as_many_lapsed_gates_are_moved_as_time_has_gone_by_since_that_was_last_done(site: Site, monkeypatch) -> None:
+    intervals_s: list[float] = []
+
+    def renewals(*values, **_) -> list[tuple]:
+        intervals_s.append(values[3])
+        return []
+
+    scheduler = crowded(site)
+    monkeypatch.setattr(dispatcher, "renewals", renewals)
+    monkeypatch.setattr(Pace, "is_due", lambda _: False)  # what can wait does so
+    scheduler.repeat(3, 1.0)
+    assert intervals_s == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize("stands_still", ["before the first order", "during it"])

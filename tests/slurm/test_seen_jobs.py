@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slurm_sns.slurm.seen_jobs import ALL_S, LONG_S, MOST_AGAIN, MOVING, SeenJobs
+from slurm_sns.slurm.seen_jobs import ALL_S, LONG_S, MEASURED_S, MOST_AGAIN, MOVING, SeenJobs
 
 WAITS, RUNS = 0, 1
 
@@ -197,7 +197,20 @@ def test_who_has_most_jobs_is_read_no_more_often_than_others_and_after_a_pause_a
     table.forget_reads()
     table.now_s += 10 * ALL_S
     looks.look()
-    assert len(table.users_read) <= 11
+    assert sorted(table.users_read) == [*range(11)]
+
+
+def test_all_are_read_at_once_now_and_then_and_where_that_is_quick_again_in_each_look(
+    table: Table, seen: SeenJobs
+) -> None:
+    table.load_s = LONG_S / 2
+    table.now_s += MEASURED_S - 1
+    seen.look()
+    assert table.full_reads == 0
+    table.now_s += 1
+    for _ in range(3):
+        seen.look()
+    assert table.full_reads == 3
 
 
 def test_a_user_who_has_no_job_left_is_not_asked_for_and_a_new_one_is(table: Table, seen: SeenJobs) -> None:
@@ -244,7 +257,7 @@ def test_a_slow_read_of_few_jobs_says_nothing_about_the_next_one() -> None:
 def test_states_from_before_quick_reads_are_not_compared_with(table: Table, seen: SeenJobs) -> None:
     table.edit(5, state=RUNS, wish=2)
     table.load_s = LONG_S / 2
-    table.now_s += ALL_S
+    table.now_s += MEASURED_S
     seen.look()
     seen.look()
     table.load_s = 2 * LONG_S

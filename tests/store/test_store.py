@@ -145,6 +145,27 @@ def test_where_packing_a_snapshot_takes_long_not_every_cycle_has_one_but_each_ha
     assert decisions.cycles_between(0, 30) == [cycles[number] for number in (0, 9, 18, 27)]
 
 
+def test_two_records_of_a_cycle_have_a_snapshot_each_and_one_that_counts_again_takes_nobodys_turn(url: str) -> None:
+    clock = itertools.count(step=0.5)
+    decisions = StoredDecisions(open_store(url), keep_days=30, keep_snapshots=20, steady=lambda: next(clock))
+
+    def record(at_s: float, job_id: int, notes: dict[int, str], repeated: frozenset[int] = frozenset()) -> None:
+        started = plan(job_id) if job_id else Plan()
+        owners = {1: 2001}
+        decisions.record(at_s, SNAPSHOT, started, notes, owners=owners, explanations={}, tasks={}, repeated=repeated)
+
+    for at_s, job_id in ((1.0, 1), (1.0, 2), (1.5, 3)):
+        record(at_s, job_id, {})
+    kept = [decisions.snapshot_of(decisions.of_job(number)[0].cycle_id) is not None for number in (1, 2, 3)]
+    assert kept == [True, True, False]
+    record(2.0, 0, {1: "a limit"})
+    for _ in range(30):
+        decisions._pace.is_due()  # time goes by
+    record(3.0, 0, {1: "a limit"}, repeated=frozenset({1}))
+    record(4.0, 4, {})
+    assert decisions.snapshot_of(decisions.of_job(4)[0].cycle_id) == SNAPSHOT
+
+
 def test_a_decision_comes_back_with_its_cycle_oldest_first(decisions: StoredDecisions) -> None:
     decisions.record(10.5, SNAPSHOT, plan(1), {}, owners={1: 2001}, explanations={}, tasks={})
     decisions.record(

@@ -41,7 +41,7 @@ def first_start(
 ) -> Replayed | None:
     """Plan the snapshots again, in their order, with the job's memory times `factor`, until it starts.
 
-    The job has one of these ids. A snapshot is skipped if it is no longer kept or the job does not wait in it. A cycle
+    The job has one of these ids. A snapshot is skipped if it is not kept or the job does not wait in it. A cycle
     that started the job with its whole request is none that less memory would have won: Slurm did not carry that out.
     None if the time is up before: cycles that were not looked at may have started it.
     """

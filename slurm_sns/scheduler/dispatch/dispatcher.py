@@ -47,8 +47,10 @@ from slurm_sns.wire.values import Grant, RunId
 MOST_FOLLOW_UPS = 200
 #: The most boosts that are taken off running jobs at once. Each takes an RPC of 2 ms (seen).
 MOST_UNBOOSTED = 200
-#: What can wait is sent this often at least.
-KEEPS_UP_S = 10.0
+#: What can wait is due again after this time at most: well before `leases.MOST_INTERVAL_S` has gone by.
+KEEPS_UP_S = 5.0
+#: Where so many were sent at once, others may be due: then the next cycle goes on.
+FLOOD = 256
 
 #: What is sent in batches.
 _Sent = TypeVar("_Sent")
@@ -221,7 +223,8 @@ class Dispatcher:
         self.taken_back = NONE_TAKEN_BACK
         #: When gates were renewed during the last minute.
         self._renewals_s: deque[float] = deque()
-        self._renewed_s = float("-inf")  # a new scheduler makes up for the time in which none ran
+        #: When gates were last renewed, and lapsed ones: a new scheduler makes up for the time in which none ran.
+        self._renewed_s = self._lapsed_s = float("-inf")
         #: The nodes of placements that Slurm has refused or not answered, by job id.
         self._refused: dict[int, tuple[str, ...]] = {}
         #: The jobs that Slurm did not let into more partitions.
@@ -261,7 +264,9 @@ class Dispatcher:
         jobs = (job for job in situation.jobs.values() if job.id not in followed)
         lapsed = [job for job in jobs if statuses[job.id] is Status.LAPSED]
         # What Slurm would start next comes first.
-        self._send(self._renewals(situation, sorted(lapsed, key=lambda job: (-job.priority, job.submit_s, job.id))))
+        lapsed.sort(key=lambda job: (-job.priority, job.submit_s, job.id))
+        self._send(self._renewals(situation, lapsed, self._lapsed_s))
+        self._lapsed_s = self._clock.now()
 
     def keep_up(self, situation: Situation, *, renews: bool) -> None:
         """Send what can wait: move the gates that are due if it `renews`, and take the boost off jobs that have begun.
@@ -276,19 +281,20 @@ class Dispatcher:
             if renews:  # a task that this cycle has placed may be its array's record
                 statuses, changed = situation.statuses, self.orders.changed
                 gated = (job for job in situation.jobs.values() if statuses[job.id] is Status.GATED)
-                orders = self._renewals(situation, [job for job in gated if job.id not in changed])
-                self._renewed_s = self._clock.now()
+                orders = self._renewals(situation, [job for job in gated if job.id not in changed], self._renewed_s)
             if situation.observation.has_boost:
                 started = (order for order, _ in situation.follow_ups if order.kind is OrderKind.UNBOOST)
                 orders += islice(started, MOST_UNBOOSTED)
             self._send(orders)
-        if len(orders) >= BATCH:
+            if renews:
+                self._renewed_s = self._clock.now()
+        if len(orders) >= FLOOD:
             self._pace.hurry()
 
-    def _renewals(self, situation: Situation, jobs: Sequence[ObservedJob]) -> list[GateOrder]:
-        """The orders that move those gates of these jobs that are due, the most urgent first."""
+    def _renewals(self, situation: Situation, jobs: Sequence[ObservedJob], last_s: float) -> list[GateOrder]:
+        """The orders that move those gates of these jobs that are due, the most urgent first; so far until `last_s`."""
         now_s = self._clock.now()
-        interval_s = max(0.0, now_s - self._renewed_s)  # the clock may have been stepped back
+        interval_s = max(0.0, now_s - last_s)  # the clock may have been stepped back
         known = ((job, situation.statuses[job.id]) for job in jobs)
         due = renewals(
             known,
@@ -305,7 +311,8 @@ class Dispatcher:
         for batch in self._in_time(orders):
             for order, refusal in self.orders.send(batch):
                 if refusal is not None:
-                    self._log(f"job {order.job_id}: {order.kind}; Slurm refused the change: {refusal}")
+                    what = "move its gate" if order.kind is OrderKind.RENEW else "take its boost off"
+                    self._log(f"job {order.job_id}: Slurm refused to {what}: {refusal}")
                 elif order.kind is OrderKind.RENEW:
                     self._renewals_s.append(self._clock.now())
 
