@@ -228,7 +228,9 @@ class Scheduler:
         self._decision_record.add(started_s, situation, plan, notes, restarts)
         if lost is not None:
             raise lost
-        self._dispatcher.keep_up(situation, renews=not disabled)
+        self._dispatcher.unboost(situation)
+        if not disabled:
+            self._dispatcher.renew_others(situation)
         self._cycles += 1
         now_s = ports.clock.now()
         ports.heartbeat.beat(now_s)

@@ -18,12 +18,12 @@ from slurm_sns.scheduler.dispatch import dispatcher
 from slurm_sns.scheduler.dispatch.dispatcher import (
     BATCH,
     FLOOD,
-    KEEPS_UP_S,
     MOST_FOLLOW_UPS,
     MOST_SENDING_S,
     MOST_UNBOOSTED,
     OUTDATED,
     PUT_OFF,
+    RENEWS_S,
     SIGN_OF_LIFE_S,
 )
 from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES
@@ -603,7 +603,10 @@ def test_a_slow_slurmctld_gets_no_more_renewals_in_a_cycle_than_it_makes_in_a_wh
     assert {job_id for kind, job_id in kinds(site) if kind == "renew"} == {*range(2, BATCH + 102)}
 
 
-def test_where_many_gates_are_due_the_next_are_moved_in_the_next_cycle_however_long_that_takes(site: Site) -> None:
+def test_where_many_gates_are_due_the_next_are_moved_in_the_next_cycle_however_long_that_takes(
+    site: Site, monkeypatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "MANY_GATED", 3)
     scheduler = crowded(site, waiting=0)
     site.slurm.submit(*[4] * (BATCH + 1))
     renew = site.slurm.renew
@@ -631,7 +634,8 @@ def test_as_many_lapsed_gates_are_moved_as_time_has_gone_by_since_that_was_last_
 
     scheduler = crowded(site)
     monkeypatch.setattr(dispatcher, "renewals", renewals)
-    monkeypatch.setattr(Pace, "is_due", lambda _: False)  # what can wait does so
+    monkeypatch.setattr(Pace, "is_due", lambda _: False)  # the other gates wait
+    monkeypatch.setattr(dispatcher, "MANY_GATED", 3)
     scheduler.repeat(3, 1.0)
     assert intervals_s == [1.0, 1.0, 1.0]
 
@@ -1177,7 +1181,8 @@ def test_jobs_are_placed_without_grants_while_no_key_can_be_read_and_the_log_say
     ]
 
 
-def test_what_can_wait_is_sent_more_seldom_where_it_takes_slurmctld_long(site: Site) -> None:
+def test_of_many_gates_the_next_are_moved_more_seldom_where_that_takes_slurmctld_long(site: Site, monkeypatch) -> None:
+    monkeypatch.setattr(dispatcher, "MANY_GATED", 3)
     scheduler = crowded(site)
     renew, sent_s = site.slurm.renew, [site.slurm.steady()]
 
@@ -1194,5 +1199,5 @@ def test_what_can_wait_is_sent_more_seldom_where_it_takes_slurmctld_long(site: S
             sent_s.append(began_s)
         site.slurm.sleep(1.0)
     assert len(sent_s) > 4
-    assert all(0.5 * APART <= after - before <= 2 * KEEPS_UP_S for before, after in pairwise(sent_s[1:]))
+    assert all(0.5 * APART <= after - before <= 2 * RENEWS_S for before, after in pairwise(sent_s[1:]))
     assert all(each.begin_s > site.slurm.now() for each in site.slurm.jobs.values() if each.state is JobState.PENDING)

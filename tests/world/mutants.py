@@ -188,23 +188,23 @@ one_patch(
     "gates never renewed in time",
     "A gate is renewed only when it has lapsed.",
     dispatcher.Dispatcher,
-    "keep_up",
-    lambda right: lambda self, situation, **_: right(self, situation, renews=False),
+    "renew_others",
+    lambda _: lambda _self, _situation: None,
 )
 
 
 @mutant
 def lapsed_gates_renewed_last() -> Iterator[None]:
     """Gates that have lapsed are renewed after the placements."""
-    lapsed, others = dispatcher.Dispatcher.renew_lapsed, dispatcher.Dispatcher.keep_up
+    lapsed, others = dispatcher.Dispatcher.renew_lapsed, dispatcher.Dispatcher.renew_others
 
-    def late(self: Any, situation: Any, *, renews: bool) -> None:
+    def late(self: Any, situation: Any) -> None:
         lapsed(self, situation)
-        others(self, situation, renews=renews)
+        others(self, situation)
 
     with (
         patch.object(dispatcher.Dispatcher, "renew_lapsed", lambda _self, _situation: None),
-        patch.object(dispatcher.Dispatcher, "keep_up", late),
+        patch.object(dispatcher.Dispatcher, "renew_others", late),
     ):
         yield
 

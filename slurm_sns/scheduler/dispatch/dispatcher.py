@@ -9,7 +9,6 @@ let into more partitions: while this scheduler runs, that is not tried again.
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import TypeVar
 
 from slurm_sns.errors import Infeasible, Outdated, Refused, SnsError, Unreachable
@@ -45,11 +44,12 @@ from slurm_sns.wire.values import Grant, RunId
 
 #: The most follow-ups in one cycle, users taking turns; the next cycle goes on.
 MOST_FOLLOW_UPS = 200
-#: The most boosts that are taken off running jobs at once. Each takes an RPC of 2 ms (seen).
-MOST_UNBOOSTED = 200
-#: What can wait is due again after this time at most: well before `leases.MOST_INTERVAL_S` has gone by.
-KEEPS_UP_S = 5.0
-#: Where so many were sent at once, others may be due: then the next cycle goes on.
+#: The most boosts that a cycle takes off running jobs, after its placements. Each takes an RPC of 2 ms (seen).
+MOST_UNBOOSTED = 100
+#: With so many gated jobs those gates that have not lapsed need not be moved in each cycle where that takes long, but
+#: are after this time at most, well before `leases.MOST_INTERVAL_S` has gone by.
+MANY_GATED, RENEWS_S = 10_000, 5.0
+#: Where so many were moved at once, others may be due: then the next cycle goes on.
 FLOOD = 256
 
 #: What is sent in batches.
@@ -218,7 +218,7 @@ class Dispatcher:
         self._clock, self._log = ports.clock, ports.log
         self._grants = GrantSigner(sign, ports.log)
         self.orders = OrderQueue(ports, settings.heartbeat_timeout_s)
-        self._pace = Pace(ports.clock.steady, KEEPS_UP_S)
+        self._pace = Pace(ports.clock.steady, RENEWS_S)
         self.placed = 0
         self.taken_back = NONE_TAKEN_BACK
         #: When gates were renewed during the last minute.
@@ -265,29 +265,23 @@ class Dispatcher:
         lapsed = [job for job in jobs if statuses[job.id] is Status.LAPSED]
         # What Slurm would start next comes first.
         lapsed.sort(key=lambda job: (-job.priority, job.submit_s, job.id))
-        self._send(self._renewals(situation, lapsed, self._lapsed_s))
+        self._renew(self._renewals(situation, lapsed, self._lapsed_s))
         self._lapsed_s = self._clock.now()
 
-    def keep_up(self, situation: Situation, *, renews: bool) -> None:
-        """Send what can wait: move the gates that are due if it `renews`, and take the boost off jobs that have begun.
+    def renew_others(self, situation: Situation) -> None:
+        """Move the gates that are due, of the jobs that this cycle has not changed: a placed task may be the record.
 
-        Where that takes long it is done more seldom, and for more jobs at once. With 120,000 jobs the first update in a
-        second takes slurmctld 0.2 s: job_submit/lua makes a table of all jobs.
+        Where `MANY_GATED` wait, and it takes long, it is done more seldom, and for more jobs at once. With 120,000 jobs
+        the first update in a second takes slurmctld 0.2 s: job_submit/lua makes a table of all jobs.
         """
-        if not self._pace.is_due():
+        statuses, changed = situation.statuses, self.orders.changed
+        gated = [job for job in situation.jobs.values() if statuses[job.id] is Status.GATED]
+        if len(gated) >= MANY_GATED and not self._pace.is_due():
             return
-        orders: list[GateOrder] = []
         with self._pace.timed():
-            if renews:  # a task that this cycle has placed may be its array's record
-                statuses, changed = situation.statuses, self.orders.changed
-                gated = (job for job in situation.jobs.values() if statuses[job.id] is Status.GATED)
-                orders = self._renewals(situation, [job for job in gated if job.id not in changed], self._renewed_s)
-            if situation.observation.has_boost:
-                started = (order for order, _ in situation.follow_ups if order.kind is OrderKind.UNBOOST)
-                orders += islice(started, MOST_UNBOOSTED)
-            self._send(orders)
-            if renews:
-                self._renewed_s = self._clock.now()
+            orders = self._renewals(situation, [job for job in gated if job.id not in changed], self._renewed_s)
+            self._renew(orders)
+            self._renewed_s = self._clock.now()
         if len(orders) >= FLOOD:
             self._pace.hurry()
 
@@ -306,15 +300,13 @@ class Dispatcher:
         )
         return [order for job, gate_s in due if (order := renew(job, gate_s, now_s)) is not None]
 
-    def _send(self, orders: Sequence[GateOrder]) -> None:
-        """Send orders of which nobody is told, but a refused one is logged."""
+    def _renew(self, orders: Sequence[GateOrder]) -> None:
         for batch in self._in_time(orders):
             for order, refusal in self.orders.send(batch):
-                if refusal is not None:
-                    what = "move its gate" if order.kind is OrderKind.RENEW else "take its boost off"
-                    self._log(f"job {order.job_id}: Slurm refused to {what}: {refusal}")
-                elif order.kind is OrderKind.RENEW:
+                if refusal is None:
                     self._renewals_s.append(self._clock.now())
+                else:
+                    self._log(f"job {order.job_id}: Slurm refused to move its gate: {refusal}")
 
     def follow_up(self, situation: Situation) -> dict[int, str]:
         """Send the orders of the state table, users taking turns; return what was done, by job id."""
@@ -341,6 +333,14 @@ class Dispatcher:
         orders = ((job, None if gate_s is None else regate(job, gate_s, now_s)) for job, gate_s in gates)
         sent = [(order, why) for _, order in orders if order is not None]
         return {order.job_id: why for order, why in self.orders.follow_up(sent)}
+
+    def unboost(self, situation: Situation) -> None:
+        """Take the boost off jobs that have started."""
+        if not situation.observation.has_boost:
+            return
+        started = [each for each in situation.follow_ups if each[0].kind is OrderKind.UNBOOST]
+        for _ in self.orders.follow_up([(order, "") for order, _ in started[:MOST_UNBOOSTED]]):
+            pass
 
     def commit(self, situation: Situation, plan: Plan, notes: dict[int, str]) -> tuple[Plan, Unreachable | None]:
         """Carry the plan's actions out: an RPC places and opens each started job; add notes on all others.
