@@ -13,7 +13,7 @@ def apart_s(took_s: float, most_s: float) -> float:
     return min(APART * took_s, most_s)
 
 
-class Pace:
+class CostPace:
     """When something is due again, by the clock `steady`; at most `most_s` after it was done."""
 
     def __init__(self, steady: Callable[[], float], most_s: float) -> None:

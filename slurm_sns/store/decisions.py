@@ -19,7 +19,7 @@ from slurm_sns.errors import SnsError
 from slurm_sns.model import Gpus, Plan, Resources, Snapshot, Start
 from slurm_sns.policies.base import Explanation, HistoryFormat
 from slurm_sns.scheduler.history import history_of, text_of
-from slurm_sns.scheduler.pace import Pace
+from slurm_sns.scheduler.pace import CostPace
 from slurm_sns.scheduler.ports import NO_RESTARTS, Decision, RestartNote
 from slurm_sns.store.database import insert_rows, replace_rows, transaction
 from slurm_sns.store.retention import BATCH_ROWS, Retention, older_than
@@ -54,7 +54,7 @@ class StoredDecisions:
     ) -> None:
         self._engine = engine
         #: The pace of snapshots, and the cycle that had the last one: it may have two records, and then two snapshots.
-        self._pace, self._packed_s = Pace(steady, SNAPSHOT_S), -inf
+        self._pace, self._packed_s = CostPace(steady, SNAPSHOT_S), -inf
         self._history = history
         self._keep_s = keep_days * 86400
         self._keep_snapshots = keep_snapshots

@@ -30,7 +30,7 @@ from slurm_sns.scheduler.gate.failed_placements import MOST_FAILURES
 from slurm_sns.scheduler.gate.orders import BOOST
 from slurm_sns.scheduler.loop import LONGEST_RETRY_S, SPARE_S, Scheduler
 from slurm_sns.scheduler.observation import DatabaseQueue, JobState
-from slurm_sns.scheduler.pace import APART, Pace
+from slurm_sns.scheduler.pace import APART, CostPace
 from slurm_sns.scheduler.ports import PolicyHistory
 from slurm_sns.submit.record import MemoryRequest
 from slurm_sns.task_ids import task_id
@@ -634,7 +634,7 @@ def test_as_many_lapsed_gates_are_moved_as_time_has_gone_by_since_that_was_last_
 
     scheduler = crowded(site)
     monkeypatch.setattr(dispatcher, "renewals", renewals)
-    monkeypatch.setattr(Pace, "is_due", lambda _: False)  # the other gates wait
+    monkeypatch.setattr(CostPace, "is_due", lambda _: False)  # the other gates wait
     monkeypatch.setattr(dispatcher, "MANY_GATED", 3)
     scheduler.repeat(3, 1.0)
     assert intervals_s == [1.0, 1.0, 1.0]

@@ -34,7 +34,7 @@ from slurm_sns.scheduler.gate.orders import (
 )
 from slurm_sns.scheduler.history import StoredTries
 from slurm_sns.scheduler.observation import UNREADABLE, ObservedJob
-from slurm_sns.scheduler.pace import Pace
+from slurm_sns.scheduler.pace import CostPace
 from slurm_sns.scheduler.ports import NONE_TAKEN_BACK, Ports
 from slurm_sns.scheduler.settings import Settings
 from slurm_sns.scheduler.snapshot.geometry import takes_all_memory, whole_memory_mb
@@ -218,7 +218,7 @@ class Dispatcher:
         self._clock, self._log = ports.clock, ports.log
         self._grants = GrantSigner(sign, ports.log)
         self.orders = OrderQueue(ports, settings.heartbeat_timeout_s)
-        self._pace = Pace(ports.clock.steady, RENEWS_S)
+        self._pace = CostPace(ports.clock.steady, RENEWS_S)
         self.placed = 0
         self.taken_back = NONE_TAKEN_BACK
         #: When gates were renewed during the last minute.
