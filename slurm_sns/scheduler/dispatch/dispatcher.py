@@ -286,7 +286,7 @@ class Dispatcher:
             self._pace.hurry()
 
     def _renewals(self, situation: Situation, jobs: Sequence[ObservedJob], last_s: float) -> list[GateOrder]:
-        """The orders that move those gates of these jobs that are due, the most urgent first; so far until `last_s`."""
+        """The orders that move the gates that are due, the most urgent first; before, that was done at `last_s`."""
         now_s = self._clock.now()
         interval_s = max(0.0, now_s - last_s)  # the clock may have been stepped back
         known = ((job, situation.statuses[job.id]) for job in jobs)
