@@ -1,4 +1,4 @@
-"""How often something is done that takes long at a large site: at most a tenth of the time, or as often as asked."""
+"""How often something is done that takes long at a large site: for a tenth of the time, but every so often at least."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

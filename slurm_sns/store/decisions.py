@@ -33,7 +33,8 @@ UNREADABLE, UNWRITABLE = "the decision record cannot be read", "the decision rec
 _JSON = ("matched", "demand", "considered")
 #: Stands for an unknown owner. No user has this id, so only an admin may see such a decision.
 UNKNOWN_USER = -1
-#: Packing a snapshot of 100,000 jobs takes 0.3 s. Where it takes long not every cycle's is kept, but one this often.
+#: Packing a snapshot of 100,000 jobs takes 0.3 s. Where it takes long not every cycle has one, but after this time at
+#: most the next one has.
 SNAPSHOT_S = 60.0
 
 

@@ -132,7 +132,7 @@ def wait_until_renewed(cluster: Thousand) -> None:
 def beside_users(cluster: Thousand, seconds: float, queue: Queue) -> dict[str, Any]:
     """How long users' commands take, and slurmctld's processor time meanwhile: with us, and without us.
 
-    Without our filter it is without any job_submit/lua: before a submission that makes a table of all jobs.
+    Slurm alone has no job_submit/lua either, which makes a table of all jobs for our filter before a submission.
     """
     found: dict[str, Any] = {}
 
