@@ -43,7 +43,8 @@ RELEASE = "1"
 #: What each binding provides, so that there is one at a time.
 BINDING = ["slurm-sns-binding"]
 #: A Slurm of Debian's packages has its plugins here, one of other distributions there.
-PLUGIN_DIRECTORIES = {"deb": f"/usr/lib/{os.uname().machine}-linux-gnu/slurm-wlm", "rpm": "/usr/lib64/slurm"}
+LIBRARIES = {"deb": f"/usr/lib/{os.uname().machine}-linux-gnu", "rpm": "/usr/lib64"}
+PLUGIN_DIRECTORIES = {"deb": f"{LIBRARIES['deb']}/slurm-wlm", "rpm": f"{LIBRARIES['rpm']}/slurm"}
 
 
 def run(*words: object) -> str:
@@ -213,8 +214,11 @@ def pack_environment(packer: Packer, environment: Path, wheel: Path, name: str) 
         *papers(name, packer.version, scratch / "doc", PACKAGES_OF_HOME),
     ]
     if controls:
-        lua = sorted((PACKAGES_OF_HOME / "slurm_sns/share/plugins/job_submit").glob("sns_*.lua"))
-        entries += [file(each, f"/usr/share/lua/5.1/{each.name}") for each in lua]
+        lua = shutil.copytree(PACKAGES_OF_HOME / "slurm_sns/share/plugins/job_submit", scratch / "lua")
+        entries += [file(each, f"/usr/share/lua/5.1/{each.name}") for each in sorted(lua.glob("sns_*.lua"))]
+        module = compiled(lua, "sns_jobs_table.so")
+        module.chmod(0o644)
+        entries += [file(module, f"{at}/lua/5.1/{module.name}", packager=kind) for kind, at in LIBRARIES.items()]
     other = ["slurm-sns-node" if controls else "slurm-sns"]
     packer.pack(
         name,

@@ -10,6 +10,7 @@
 -- SPDX-License-Identifier: GPL-2.0-or-later
 
 local judge = require("sns_judge")
+local compiled, skip_jobs_table = pcall(require, "sns_jobs_table") -- large sites compile it: sns_jobs_table.c
 
 local M = { table_path = "/etc/slurm/sns/filter.lua" }
 
@@ -290,6 +291,15 @@ function M.verdict(job_desc, path, now_s)
   local tbl = M.load_table(path or M.table_path)
   local heartbeat_s, killed = M.heartbeat(tbl.heartbeat_path), M.killed(tbl.kill_switch_path)
   return judge.judge(M.submission(job_desc), tbl, now_s or os.time(), heartbeat_s, killed), tbl
+end
+
+-- For a script that does not read slurm.jobs, in which Slurm gives it all jobs: keeps Slurm from making this table before
+-- each submission and each update, where sns_jobs_table is installed. Without that it changes nothing.
+function M.without_jobs(slurm)
+  if compiled then
+    skip_jobs_table()
+    slurm.jobs = {} -- the jobs that it refers to may go
+  end
 end
 
 -- Judges the job and applies the verdict to it. Returns slurm.SUCCESS, or slurm.ERROR after telling the user why.
