@@ -135,7 +135,7 @@ class Adviser:
         rules = SpreadRules(self.policy.alternatives, known=self._known, never_in=settings.sharing_partitions)
         situation = read_situation(observation, {}, settings, now_s, rules, carried=self._carried)
         plan = self.policy.plan(situation.snapshot)
-        users = {job.id: job.user_id for job in situation.jobs.values()}
+        users = situation.users({*plan.report.withheld_for, *(start.job_id for start in plan.starts)})
         withholding = self._carried.withholding.after(plan, users, now_s, settings.withhold_limit_s)
         self._carried = replace(situation.carried(self._carried), withholding=withholding, history=plan.history)
         started = {start.job_id: start for start in plan.starts}

@@ -283,7 +283,7 @@ class Scheduler:
         """
         plan = self._sendable(self._policy.plan(situation.snapshot), situation)
         plan = _saying_what_explores(plan, situation.explorations)
-        users = {job.id: job.user_id for job in (*situation.jobs.values(), *situation.tasks.values())}
+        users = situation.users({*plan.report.withheld_for, *(start.job_id for start in plan.starts)})
         withholding = self._carried.withholding.after(plan, users, now_s, self._settings.withhold_limit_s)
         self._carried = replace(self._carried, withholding=withholding, history=plan.history)
         more = {

@@ -75,7 +75,7 @@ class MetricsAnswers:
     def publish(self, view: View) -> None:
         """Count what a cycle that has just ended shows."""
         self._counters.cycles.add(view.took_s)
-        self._counters.started(view.situation.observed, view.at_s)
+        self._counters.started(view.situation.holding, view.at_s)
         self._taken_back, self._sharing = view.taken_back, view.sharing
         if view.plan.starts and view.plan.report.chosen:
             self._wins[view.plan.report.chosen] += 1

@@ -86,13 +86,13 @@ def survey(
     """
     if refused:
         jobs = [replace(job, pinned_to=()) if job.id in refused else job for job in jobs]
-    others = {*tries, *asked, *refused}
-    still = {job.id for job in jobs if before.get(job.id) is job and job.begin_s > now_s and job.id not in others}
-    statuses = {
-        job.id: Status.GATED if job.id in still else status_of(job, now_s, settings.place_timeout_s) for job in jobs
-    }
-    tries = still_meant(tries, jobs, statuses)
-    gated = sum(status is Status.GATED for status in statuses.values())
+    special = {*tries, *asked, *refused}
+    still = {job.id for job in jobs if before.get(job.id) is job and job.begin_s > now_s and job.id not in special}
+    others = [job for job in jobs if job.id not in still]
+    statuses = dict.fromkeys(still, Status.GATED)
+    statuses |= {job.id: status_of(job, now_s, settings.place_timeout_s) for job in others}
+    tries = still_meant(tries, others, statuses)
+    gated = len(still) + sum(statuses[job.id] is Status.GATED for job in others)
     lease = leases(settings.heartbeat_timeout_s, settings.gate_lease_s, gated)
     follow_ups: list[tuple[GateOrder, str]] = []
     ours: dict[int, ObservedJob] = {}
@@ -120,29 +120,33 @@ def survey(
                 blocked[job.id] = hindrance
             else:
                 wanted.append(job)
-                if status is Status.GATED and job.id not in others and _is_on_its_own(job):
+                if status is Status.GATED and job.id not in special and _is_on_its_own(job):
                     settled[job.id] = job
         elif status is Status.AHEAD:
             blocked[job.id] = _dependency(job) if waits_for_others(job) else limit_reached(job.array_limit or 0)
         elif status in _UNPLANNED or (status is Status.GATED and order is not None):
             blocked[job.id] = Reason(why or status.value, _KINDS.get(status, WaitKind.OTHER))
-    rooms, beyond = within_limits(wanted, busy_tasks(jobs, statuses), now_s)
-    blocked |= beyond
-    wanted = [job for job in wanted if job.id not in blocked]
-    placed = {job_id for job_id, status in statuses.items() if status.has_placement}
-    blocked |= waiting_for_limits(wanted, jobs, placed, tries, now_s=now_s, longest_s=settings.backoff_max_s)
+    rooms, beyond = within_limits(wanted, busy_tasks(others, statuses), now_s)
+    wanted = _without(wanted, beyond)
+    placed = {job.id for job in others if statuses[job.id].has_placement}
+    limited = waiting_for_limits(wanted, jobs, placed, tries, now_s=now_s, longest_s=settings.backoff_max_s)
+    blocked |= beyond | limited
     return Survey(
         statuses,
         lease,
         tuple(follow_ups),
         ours,
-        tuple(job for job in wanted if job.id not in blocked),
+        tuple(_without(wanted, limited)),
         blocked,
         rooms,
         tries,
         tuple(ours[job_id] for job_id in sorted(placed) if statuses[job_id] is Status.AHEAD),
         settled,
     )
+
+
+def _without(jobs: list[ObservedJob], ids: Collection[int]) -> list[ObservedJob]:
+    return [job for job in jobs if job.id not in ids] if ids else jobs
 
 
 def _is_on_its_own(job: ObservedJob) -> bool:

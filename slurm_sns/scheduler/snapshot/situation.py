@@ -185,6 +185,7 @@ class Situation:
         counted: the observation with what Slurm itself does not count; None if nothing was observed.
         widenings: the jobs that may run in more partitions if this cycle does not start them, by id.
         known: the jobs that were planned, for the next cycle.
+        holding: the observed jobs without those that are gated and wait for us alone, which hold nothing.
     """
 
     snapshot: Snapshot
@@ -203,6 +204,7 @@ class Situation:
     never: Mapping[int, str] = field(default_factory=dict)
     widenings: Mapping[int, Widening] = field(default_factory=dict)
     known: KnownJobs = NOTHING_KNOWN
+    holding: tuple[ObservedJob, ...] = ()
 
     def carried(self, earlier: Carried) -> Carried:
         """What this situation hands on to the next cycle; `earlier` is what was carried so far."""
@@ -232,12 +234,18 @@ class Situation:
     @property
     def differences(self) -> dict[int, str]:
         """How jobs of ours run differently from their plan, by job id."""
-        found = ((job.id, _difference(job)) for job in self.jobs.values() if job.state.occupies_nodes)
+        ours = (job for job in self.holding if job.state.occupies_nodes and job.id in self.jobs)
+        found = ((job.id, _difference(job)) for job in ours)
         return {job_id: how for job_id, how in found if how}
 
     def job(self, job_id: int) -> ObservedJob | None:
         """The job of ours, or the task of an array's record, with this id."""
         return self.jobs.get(job_id) or self.tasks.get(job_id)
+
+    def users(self, job_ids: Iterable[int]) -> dict[int, int]:
+        """The users, by job id, of those of these jobs that are ours."""
+        found = ((job_id, self.job(job_id)) for job_id in job_ids)
+        return {job_id: job.user_id for job_id, job in found if job is not None}
 
 
 def read_situation(
@@ -262,14 +270,16 @@ def read_situation(
     surveyed = survey(observation.jobs, tries, settings, now_s, asked, refused=refused, before=carried.settled)
     statuses, candidates = surveyed.statuses, surveyed.candidates
     counted = _counted(observation, settings, states or {})
-    unavailable, placed = unavailable_nodes(counted), placed_jobs(counted, statuses)
+    # Jobs that are gated and no more than that hold nothing: of a long queue nearly all.
+    holding = replace(counted, jobs=tuple(job for job in counted.jobs if job.id not in surveyed.settled))
+    unavailable, placed = unavailable_nodes(counted), placed_jobs(holding, statuses)
     nodes = free_nodes(
-        counted, placed, unavailable, settings.unmanaged_gbps_per_core, heeds_weight=settings.heeds_weight
+        holding, placed, unavailable, settings.unmanaged_gbps_per_core, heeds_weight=settings.heeds_weight
     )
-    active = active_jobs(counted, placed, int(now_s), carried.active)
-    completing = tuple(completing_jobs(counted.jobs))
+    active = active_jobs(holding, placed, int(now_s), carried.active)
+    completing = tuple(completing_jobs(holding.jobs))
     backlog = next_backlog(
-        [job for job in counted.jobs if _is_in_backlog(job, statuses[job.id], settings, now_s)],
+        [job for job in holding.jobs if _is_in_backlog(job, statuses[job.id], settings, now_s)],
         counted.nodes,
         nodes,
         carried.backlog,
@@ -283,6 +293,7 @@ def read_situation(
     pauses_s = {user_id: clock.pause_s(user_id, now_s, limit_s) for user_id in {job.user_id for job in candidates}}
     plannable, waiting, explorations = Plannable(), list[Job](), Explorations()
     tasks: dict[int, ObservedJob] = {}
+    by_id = surveyed.ours
     widened: dict[int, Widening] = {}
     if candidates:
         eligibility = Eligibility(counted, now_s, spreading, backlog.claims)
@@ -298,10 +309,11 @@ def read_situation(
         most = MOST_TASKS if counted.names_tasks else MOST_TASKS_BY_SCONTROL
         of_arrays, tasks = _of_arrays(plannable, surveyed, min(settings.queue_depth, most))
         waiting = sorted([*plannable.waiting, *of_arrays], key=queue_key) if of_arrays else plannable.waiting
+        by_id = {**surveyed.ours, **tasks} if tasks else surveyed.ours
         if settings.is_by_priority(has_priorities=counted.has_priorities):
-            waiting = with_over_aged_head(waiting, {**surveyed.ours, **tasks}, now_s, settings)
+            waiting = with_over_aged_head(waiting, by_id, now_s, settings)
         if offer is not None:
-            waiting, explorations = offer(waiting, {**surveyed.ours, **tasks}, eligibility, nodes)
+            waiting, explorations = offer(waiting, by_id, eligibility, nodes)
         left = (job for job in candidates if job.id not in plannable.infeasible)
         widened = widenings(left, eligibility, counted, settings, now_s)
     is_partly_seen = any(node.unreadable for node in observation.nodes)  # such a node may hold what no other one can
@@ -309,7 +321,7 @@ def read_situation(
         snapshot=Snapshot(
             nodes=nodes,
             waiting=tuple(waiting),
-            projects=_projects(counted, statuses, settings),
+            projects=_projects(holding, statuses, settings),
             unavailable=unavailable,
             now_s=int(now_s),
             active=active,
@@ -325,13 +337,14 @@ def read_situation(
         nodes={node.name: node for node in observation.nodes},
         explanations=plannable.explanations,
         backlog=backlog,
-        not_withheld=_not_withheld(waiting, {**surveyed.ours, **tasks}, surveyed.tries, pauses_s),
+        not_withheld=_not_withheld(waiting, by_id, surveyed.tries, pauses_s),
         repeated=_repeated(surveyed),
         explorations=explorations,
         counted=counted,
         never={**_never_by_dependency(surveyed), **({} if is_partly_seen else plannable.never)},
         widenings=widened,
         known=plannable.known,
+        holding=holding.jobs,
     )
 
 
