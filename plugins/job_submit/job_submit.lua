@@ -14,7 +14,7 @@ end
 function slurm_job_submit(job_desc, part_list, submit_uid)
   -- A site's own rules go here.
   if loaded then
-    -- With tens of thousands of jobs, unless your rules read slurm.jobs (install.md says how):
+    -- With tens of thousands of jobs, unless your rules read slurm.jobs (docs/admins/install.md):
     -- pcall(filter.without_jobs, slurm)
     local done, result = pcall(filter.submit, job_desc, slurm, part_list)
     if done then

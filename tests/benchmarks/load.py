@@ -1,13 +1,14 @@
 """10,000 gated jobs on a thousand nodes for ten minutes, while jobs are submitted, are cancelled and end.
 
     PYTHONPATH=containers python tests/benchmarks/load.py [--minutes 10] [--waiting 10000] [--plot FILE.png]
-    PYTHONPATH=containers python tests/benchmarks/load.py --nodes 10000 --waiting 100000 --submitters 200 --still 3
+    PYTHONPATH=containers python tests/benchmarks/load.py --nodes 10000 --waiting 100000 --submitters 200 --spare
     SNS_ACCOUNTING=1 PYTHONPATH=containers python tests/benchmarks/load.py --still 60 --minutes 0 --slurmdbd-away 5
 
 Brings up the controller of a thousand nodes (containers/cluster.sh thousand). Prints JSON: the scheduler's memory over
 time and its slope, the time of cycles, the rate of RPCs and of renewals, the processor time of slurmctld, Slurm's own
 statistics before and after. With --still there are so many minutes before that in which no job comes or ends; with
---slurmdbd-away the slurmdbd of the mini cluster, which must be up, is stopped so long in the middle of these.
+--slurmdbd-away the slurmdbd of the mini cluster, which must be up, is stopped so long in the middle of these. With
+--spare slurmctld makes no table of all jobs for the filter (docs/admins/install.md, tens of thousands of jobs).
 """
 
 import argparse
@@ -156,6 +157,11 @@ def beside_users(cluster: Thousand, seconds: float, queue: Queue) -> dict[str, A
     return found
 
 
+def spare_table(cluster: Thousand) -> None:
+    """Have the filter keep slurmctld from making its table of all jobs, from the next submission on."""
+    cluster.run("sed -i 's/-- pcall(filter.without_jobs/pcall(filter.without_jobs/' /etc/slurm/job_submit.lua")
+
+
 def fill(cluster: Thousand, queue: Queue) -> None:
     """Submit jobs until so many wait, all that fit are placed, and the first leases are renewed."""
     if not cluster.answers():
@@ -266,12 +272,15 @@ def main() -> None:
         "--slurmdbd-away", type=float, default=0.0, metavar="MINUTES", help="stop slurmdbd in the middle of these"
     )
     parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--spare", action="store_true", help="spare slurmctld its table of all jobs")
     parser.add_argument("--users", action="store_true", help="also measure users' commands, a minute three times")
     parser.add_argument("--plot", help="where to draw the time of a cycle and the memory")
     given = parser.parse_args()
     os.environ["SNS_NODES"] = str(given.nodes)
     with thousand() as cluster:
         queue = Queue(given.waiting, given.submitters)
+        if given.spare:
+            spare_table(cluster)
         fill(cluster, queue)
         result: dict[str, Any] = {}
         if given.still:

@@ -91,3 +91,28 @@ def test_hints_of_a_hundred_kilobytes_are_refused_in_one_line(cluster: Cluster) 
     assert answer.returncode != 0
     assert "hints have at most 512 bytes; valid are alpha, program" in " ".join(answer.stderr.split())
     assert not cluster.run("squeue -h -u alice").strip()
+
+
+#: Lua that logs how many jobs Slurm lists for the script.
+COUNTS = 'local listed = 0; for _ in pairs(slurm.jobs) do listed = listed + 1 end; slurm.log_info("listed: %d", listed)'
+#: The line of the shipped script that spares slurmctld this list, and what it is without being a comment.
+SPARED, SPARES = "-- pcall(filter.without_jobs, slurm)", "pcall(filter.without_jobs, slurm)"
+
+
+def listed(cluster: Cluster, change: str) -> int:
+    """How many jobs Slurm lists for a script with this change (of sed), after it has taken a gated job."""
+    cluster.run(f"sleep 1.1; sed -i '{change}' /etc/slurm/job_submit.lua")  # slurmctld looks at its time, in seconds
+    assert noted(cluster, "-n1") == "sns:2"
+    cluster.run("sleep 1.1")  # it lists the jobs once in a second
+    assert noted(cluster, "-n1") == "sns:2"
+    return int(cluster.run("sed -n 's/.*listed: //p' /var/log/slurm/slurmctld.log").split()[-1])
+
+
+def test_slurm_lists_no_jobs_for_a_script_that_wants_none_and_they_are_gated_all_the_same(cluster: Cluster) -> None:
+    script = "/etc/slurm/job_submit.lua"
+    cluster.run(f"cp -p {script} /root/kept.lua; grep -q -e '{SPARED}' {script}")
+    try:
+        assert listed(cluster, f"/A site.s own rules go here/a {COUNTS}") > 0
+        assert listed(cluster, f"s/{SPARED}/{SPARES}/") == 0
+    finally:
+        cluster.run(f"sleep 1.1; mv /root/kept.lua {script}; touch {script}")

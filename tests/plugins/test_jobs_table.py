@@ -71,7 +71,9 @@ def test_a_plugin_without_such_a_variable_is_not_touched(folder, variable, name)
 
 
 def test_without_the_plugin_nothing_happens(folder):
-    assert lua("package.cpath = FOLDER .. '/?.so'; require('sns_jobs_table')(); print('went on')", folder) == ["went on"]
+    assert lua("package.cpath = FOLDER .. '/?.so'; require('sns_jobs_table')(); print('went on')", folder) == [
+        "went on"
+    ]
 
 
 @pytest.mark.parametrize("installed", [True, False])

@@ -272,7 +272,7 @@ class Dispatcher:
         """Move the gates that are due, of the jobs that this cycle has not changed: a placed task may be the record.
 
         Where `MANY_GATED` wait, and it takes long, it is done more seldom, and for more jobs at once. With 120,000 jobs
-        the first update in a second takes slurmctld 0.2 s: job_submit/lua makes a table of all jobs.
+        the first update in a second takes slurmctld 0.2 s: job_submit/lua makes a table of all jobs, unless spared.
         """
         statuses, changed = situation.statuses, self.orders.changed
         gated = [job for job in situation.jobs.values() if statuses[job.id] is Status.GATED]
