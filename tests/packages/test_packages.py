@@ -210,7 +210,8 @@ RPM = "cd /root/packages && rpm --nodeps"
 def test_the_rpm_are_installed_upgraded_and_erased_by_rpm(site: Packaged, packages: tuple[Path, Path]) -> None:
     """On Debian: their files and scripts are what is tried, not what they depend on."""
     plugin = "$(scontrol show config | sed -n 's/^PluginDir *= //p')/sns.so"
-    site.run("mkdir -p /usr/lib64/slurm /usr/share/lua/5.1")  # of Slurm and Lua on an RPM distribution
+    # Of Slurm and Lua on an RPM distribution.
+    site.run("mkdir -p /usr/lib64/slurm /usr/lib64/lua/5.1 /usr/share/lua/5.1")
     before = site.files()
     site.take(packages[0])
     assert "arning" not in site.run(f"exec 2>&1; {RPM} -i slurm-sns-[0-9]*.rpm slurm-sns-slurm*.rpm")
