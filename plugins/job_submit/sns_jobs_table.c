@@ -7,9 +7,9 @@
  *
  * Before it calls the script, for a submission or an update, job_submit/lua fills slurm.jobs with an entry for each job,
  * if any job has changed since it did that last: 0.13 to 0.3 s with 120,000 jobs, under slurmctld's locks. Slurm has no
- * setting for that. The plugin notes the time in a variable, last_lua_jobs_update (24.11 and 26.05);
- * this sets it to the end of time. When slurmctld reads the script again, the plugin makes the table once more and
- * resets the variable; so the script calls skip() each time, which takes two microseconds.
+ * setting for that. The plugin notes the time in a variable, last_lua_jobs_update (24.11 and 26.05), which this sets to the
+ * end of time. When slurmctld reads the script again, the plugin makes the table once more and resets the variable; so
+ * the script calls skip() each time, which takes less than a microsecond.
  *
  * The variable is no interface of Slurm. If it is not there, or is no time, nothing happens and the table is made.
  *

@@ -38,7 +38,8 @@ def send(path: Path, data: bytes, *, end: bool = True) -> bytes:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(60)
         connection.connect(str(path))
-        connection.sendall(data)
+        with suppress(BrokenPipeError):  # the answer may be there before the request, as for `ask`
+            connection.sendall(data)
         if end:
             connection.shutdown(socket.SHUT_WR)
         with connection.makefile("rb") as stream:
