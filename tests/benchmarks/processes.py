@@ -1,14 +1,15 @@
 """Commands as a user waits for them: whole processes, with a scheduler that answers, beside `python -c pass`.
 
     python tests/benchmarks/processes.py DIRECTORY [--jobs 3 10000] [--trace 1 1000000] [--repeat 20]
-                                         [--only simulate ...] [--before CHECKOUT]
+                                         [--only simulate ...] [--policy max-jobs] [--before CHECKOUT]
 
 Prints JSON: for each command the median and the 99th percentile of wall-clock and of user + system seconds, the peak
 memory, how many modules are imported, and `to_python`, the median wall time beside that of Python alone. `status`,
 `queue` and `explain` ask a socket of this program, whose answers are a scheduler's about so many waiting jobs on a
 thousand nodes; they are made before (`answer_s`), and an admin asks. `simulate` replays so many jobs of a trace like
-pool-a's, which is made in DIRECTORY if it is not there. For `watchdog` and `agent` their imports are measured: they run
-for months. With `--before` each is run in turn with the same of that checkout. A run that compiles comes first.
+pool-a's, which is made in DIRECTORY if it is not there; `to_replay` is its wall time beside that of the replay alone,
+by its own account. For `watchdog` and `agent` their imports are measured: they run for months. With `--before` each is
+run in turn with the same of that checkout. A run that compiles comes first.
 """
 
 import argparse
@@ -69,6 +70,8 @@ class Account(NamedTuple):
     wall_s: float
     cpu_s: float
     peak_mb: float
+    #: That of the replay alone; 0 for another command.
+    replay_s: float = 0.0
 
 
 def main() -> None:
@@ -77,6 +80,7 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--jobs", type=int, nargs="*", default=[3, 10_000])
     parser.add_argument("--trace", type=int, nargs="*", default=[1, 1_000_000])
+    parser.add_argument("--policy", default="mix-fit", help="that of the simulations")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--only", nargs="*", default=[], help="commands that begin with one of these words")
     parser.add_argument("--before", type=Path, metavar="CHECKOUT")
@@ -93,7 +97,7 @@ def main() -> None:
     for jobs in given.jobs:
         found |= _asking(given.directory, jobs, of)
     for jobs in given.trace:
-        found |= of({f"simulate, {jobs} jobs": _simulate(given.directory, jobs)})
+        found |= of({f"simulate, {jobs} jobs": _simulate(given.directory, jobs, given.policy)})
     python = {name: _python("pass") for name in checkouts}
     alone = _times([_account(python["now"], Path.cwd()) for _ in range(given.repeat)])
     for each in found.values():
@@ -148,7 +152,7 @@ def _answers(jobs: int) -> Answers:
     return Answers(recent, NeverRecorded(), policy, frozenset({0}), settings=settings, asked=set())
 
 
-def _simulate(directory: Path, jobs: int) -> list[str]:
+def _simulate(directory: Path, jobs: int, policy: str) -> list[str]:
     trace = directory / f"{jobs}.jobs.csv", directory / f"{jobs}.nodes.csv"
     if not trace[0].is_file():
         made = directory / f"pool-{jobs}"
@@ -158,7 +162,7 @@ def _simulate(directory: Path, jobs: int) -> list[str]:
             subprocess.run(["gzip", "-dc", made / "trace.csv.gz"], check=True, capture_output=True).stdout
         )
         (made / "nodes.csv").rename(trace[1])
-    words = [trace[0].resolve(), "--nodes", trace[1].resolve(), "--policy", "mix-fit", "--json"]
+    words = [trace[0].resolve(), "--nodes", trace[1].resolve(), "--policy", policy, "--json"]
     return _sns("simulate", *words, "--out", directory.resolve() / "out")
 
 
@@ -174,7 +178,8 @@ def _measured(command: list[str], checkouts: dict[str, Path], repeat: int) -> di
 
 def _times(runs: list[Account]) -> dict[str, float]:
     wall, cpu = [run.wall_s for run in runs], [run.cpu_s for run in runs]
-    return {
+    to_replay = [run.wall_s / run.replay_s for run in runs if run.replay_s]
+    return ({"to_replay": round(float(np.median(to_replay)), 2)} if to_replay else {}) | {
         "wall_s": round(float(np.median(wall)), 4),
         "wall_p99_s": round(float(np.percentile(wall, 99)), 4),
         "cpu_s": round(float(np.median(cpu)), 4),
@@ -191,7 +196,15 @@ def _account(command: list[str], checkout: Path) -> Account:
     wall_s, cpu_s, peak_kb, status = json.loads(started.stdout)
     if status:
         sys.exit(f"{' '.join(command)} failed with {status}: {started.stderr}")
-    return Account(wall_s, cpu_s, peak_kb / 1024)
+    return Account(wall_s, cpu_s, peak_kb / 1024, _replay_s(command))
+
+
+def _replay_s(command: list[str]) -> float:
+    """How long a simulation says that its replay has taken; 0 for another command."""
+    if "--out" not in command:
+        return 0.0
+    summary = Path(command[command.index("--out") + 1], "summary.json")
+    return float(json.loads(summary.read_text(encoding="utf-8"))["wall_s"])
 
 
 def _modules(command: list[str], checkout: Path) -> int:
