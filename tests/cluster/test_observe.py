@@ -110,7 +110,7 @@ def read():
 
 # Jobs start and end between two reads, and Slurm notes since when one may start: a second later that is read alike.
 ours, own, different = read()
-for _ in range(10):
+for _ in range(3):
     if different:
         time.sleep(1)
         ours, own, again = read()

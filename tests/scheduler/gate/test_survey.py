@@ -305,6 +305,14 @@ def test_whatever_jobs_there_are_each_has_one_status_and_no_more_than_one_order(
     if mode is ENFORCE:
         assert all(seen.statuses[each] is Status.GATED for each in wanted)
     by_id = {each.id: each for each in jobs}
+    for job_id, settled in seen.settled.items():  # what the situation looks at no further, because it holds nothing
+        assert seen.statuses[job_id] is Status.GATED
+        assert settled == by_id[job_id]
+        assert settled.state is JobState.PENDING
+        assert settled.begin_s > GATES_NOW
+        assert not settled.allocated
+        assert not settled.pinned_to
+        assert not settled.is_completing
     for order, _ in seen.follow_ups:
         assert by_id[order.job_id].record is not None, "a job without our record is left alone"
     known = ((each, seen.statuses[each.id]) for each in seen.ours.values())
