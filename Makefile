@@ -16,8 +16,8 @@ export SNS_PROJECT SNS_AUTOSTART
 
 UNIT_TESTS = $(filter-out tests/__pycache__ tests/alerts tests/clients tests/cluster tests/data tests/packages,$(patsubst %/,%,$(wildcard tests/*/ tests/test_*.py)))
 # Tests of the cluster that the run of the unit tests takes over: they use containers of their own, from the mini cluster's
-# image; the first two a site and a controller of a thousand nodes, the others a second mini cluster.
-ASIDE_NAMES = admins_day load arrays model_of_slurm observe owners_edits pools prolog restarts shares_live slurm_alone turns
+# image; the first three a site, a controller of a thousand nodes and two controllers, the others a second mini cluster.
+ASIDE_NAMES = admins_day load takeover arrays model_of_slurm observe owners_edits pools prolog restarts shares_live slurm_alone turns
 ASIDE_TESTS = $(wildcard $(ASIDE_NAMES:%=tests/cluster/test_%.py))
 CLUSTER_TESTS = $(filter-out $(ASIDE_TESTS),$(wildcard tests/cluster/test_*.py))
 PYTEST = $(PYTHON) -m pytest --maxfail=$(MAXFAIL) $(PYTEST_ARGS)

@@ -22,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from two_controllers import RAN, SAVED_AFTER_S, SMALL, Gap, Mended, TwoControllers, changes, gap, timed
+from two_controllers import LONGEST_S, RAN, SAVED_AFTER_S, SMALL, Gap, Mended, TwoControllers, changes, gap, timed
 
 from cluster import Cluster, CommandFailed
 
@@ -30,8 +30,6 @@ from cluster import Cluster, CommandFailed
 LEAST_WAITING, BATCH = 250, 150
 #: So long jobs begin after each act before the next one.
 STEADY_S = 8
-#: How long an act may take: a primary that comes back waits up to 30 s for the backup to step down.
-LONGEST_S = 180
 #: So long nothing begins until a person looks what is wrong. A job that Slurm believes to run is missed by it after
 #: BatchStartTimeout, 60 s here, and nobody needs to do anything.
 PERSON_AFTER_S = 20
@@ -49,8 +47,6 @@ class Takeovers:
         self.gaps: list[Gap] = []
         self.mended: list[Mended] = []
         self.acts = 0
-        #: When a slurmctld that had just been started was found to have ended.
-        self.ended_at_once: list[str] = []
 
     def fill(self) -> None:
         """Have enough jobs wait, and let slurmctld save them before the next act."""
@@ -63,9 +59,7 @@ class Takeovers:
         self.fill()
         began_s = timed(do, time.time)
         two = self._two
-        two.cluster.wait_for(f"{to_host} acts", lambda: self._acts(to_host), LONGEST_S, every_s=0.5)
-        if not self._alone:
-            two.wait_until_planning(to_host, LONGEST_S)
+        two.wait_until_acting(to_host, scheduler=not self._alone)
         acting_s = time.time()
         two.cluster.wait_for("jobs begin again", lambda: self._begins_after(acting_s), LONGEST_S, every_s=1)
         time.sleep(STEADY_S)
@@ -73,13 +67,6 @@ class Takeovers:
         self._mend()
         self.gaps.append(gap(name, two.began(), began_s - 1, time.time()))
         sys.stderr.write(f"{time.strftime('%H:%M:%S')} {self.gaps[-1]} {self.mended[-1:]}\n")
-
-    def _acts(self, host: str) -> bool:
-        """Whether slurmctld acts there; one that has ended as it came back is started again, as a person would."""
-        if not self._two.has_slurmctld(host):
-            self.ended_at_once.append(time.strftime("%H:%M:%S"))
-            self._two.start(host, scheduler=not self._alone)
-        return self._two.acting() == host
 
     def _begins_after(self, moment_s: float) -> bool:
         """Whether a job has begun since; where Slurm holds the jobs and nodes, a person mends that."""
@@ -144,7 +131,7 @@ def _said(two: TwoControllers, takeovers: Takeovers, cancelled: set[int], before
         "ran_twice_otherwise": {number: times for number, times in twice.items() if not times[-1][1]},
         "held_by_slurm": [number for each in takeovers.mended for number in each.released],
         "drained_by_slurm": [line for each in takeovers.mended for line in each.resumed],
-        "slurmctld_ended_at_once": takeovers.ended_at_once,
+        "slurmctld_ended_at_once": two.ended_at_once,
         "changes_of_the_placing_host": changes(two.placements()) - before,
         "acts": takeovers.acts,
     }

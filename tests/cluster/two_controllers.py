@@ -1,10 +1,13 @@
 """Two controllers on the mini cluster: kill one, start it again, hand over, and what came of the jobs meanwhile.
 
+For test_takeover.py, and for the rounds of takeovers.py.
+
 Each job appends a line to a file of its own in the home that all nodes share: the second at which it began, and how
 often Slurm has requeued it. So how often it ran and when is known from the job itself, whatever a slurmctld remembers.
 """
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +26,8 @@ SCRIPT = f"echo $(date +%s.%N)/${{SLURM_RESTART_COUNT:-0}} >> {RAN}/$SLURM_JOB_I
 #: Slurm puts off this change of the state that it saves by a few seconds (src/slurmctld/state_save.c): what slurmctld
 #: was told last before it is killed is lost with it. Nothing is submitted so long before.
 SAVED_AFTER_S = 10
+#: How long an act may take: a primary that comes back waits up to 30 s for the backup to step down.
+LONGEST_S = 180
 _PLACED = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) job (\S+): placed on ", re.MULTILINE)
 
 
@@ -47,6 +52,8 @@ class TwoControllers:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
+        #: When a slurmctld that had just been started was found to have ended.
+        self.ended_at_once: list[str] = []
 
     def acting(self) -> str:
         """The host whose slurmctld acts, by Slurm's own record in the shared directory."""
@@ -57,18 +64,26 @@ class TwoControllers:
         """Whether the scheduler on this host plans: it answers without an error."""
         return self.cluster.try_run("sns status", node=host).returncode == 0
 
-    def wait_until_planning(self, host: str, timeout_s: float = 120) -> float:
-        """Wait until slurmctld acts on this host and its scheduler plans; return the seconds."""
-        return self.cluster.wait_for(
-            f"{host} plans", lambda: self.acting() == host and self.answers(host), timeout_s, every_s=0.5
-        )
+    def wait_until_acting(self, host: str, *, scheduler: bool = True) -> None:
+        """Wait until slurmctld acts on this host, and the scheduler plans there.
+
+        A slurmctld that has ended as it came back is started again, as a person would.
+        """
+
+        def acts() -> bool:
+            if not self._has_slurmctld(host):
+                self.ended_at_once.append(time.strftime("%H:%M:%S"))
+                self.start(host, scheduler=scheduler)
+            return self.acting() == host and (not scheduler or self.answers(host))
+
+        self.cluster.wait_for(f"{host} acts", acts, LONGEST_S, every_s=0.5)
 
     def kill(self, host: str, *, scheduler: bool = True) -> None:
         """Kill slurmctld, and the scheduler, at once, as a machine that loses its power."""
         names = [SLURMCTLD, "[s]ns scheduler"] if scheduler else [SLURMCTLD]
         self.cluster.run("; ".join(f"pkill -9 -f '{name}'" for name in names) + "; true", node=host)
 
-    def has_slurmctld(self, host: str) -> bool:
+    def _has_slurmctld(self, host: str) -> bool:
         """Whether slurmctld runs there, acting or not."""
         return self.cluster.try_run(f"pgrep -f '{SLURMCTLD}'", node=host).returncode == 0
 
