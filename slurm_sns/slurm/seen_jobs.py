@@ -75,7 +75,8 @@ class SeenJobs:
         if len(again) > MOST_AGAIN or began_s - self._all_read_s >= MEASURED_S:
             self._look_at_all(jobs)
         else:
-            self._records = {job_id: record for job_id, record in self._records.items() if job_id in states}
+            for job_id in self._records.keys() - states.keys():
+                del self._records[job_id]
             self._read_since = set()
             self._read_users(jobs)
             self._read(jobs, again - self._read_since)
@@ -105,7 +106,7 @@ class SeenJobs:
         self._looked_s = self._all_read_s = self._steady()
         self._took_s = self.shown_in_s = self._looked_s - began_s
         self._users = dict.fromkeys(jobs.users(self._records.values())) if hasattr(jobs, "users") else {}
-        self._due, self._unsure, self._read_by_look, self._shown = 0.0, set(), None, self._records
+        self._due, self._unsure, self._read_by_look, self._shown = 0.0, set(), None, dict(self._records)
 
     def _read_users(self, jobs: Any) -> None:
         """Read the jobs of those users who are due: of all jobs as large a part as of `ALL_S` has gone by."""

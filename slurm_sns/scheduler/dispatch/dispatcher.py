@@ -260,9 +260,8 @@ class Dispatcher:
 
         One that is to be freed is not among them.
         """
-        statuses, followed = situation.statuses, {order.job_id for order, _ in situation.follow_ups}
-        jobs = (job for job in situation.jobs.values() if job.id not in followed)
-        lapsed = [job for job in jobs if statuses[job.id] is Status.LAPSED]
+        followed = {order.job_id for order, _ in situation.follow_ups}
+        lapsed = [job for job in _with(Status.LAPSED, situation) if job.id not in followed]
         # What Slurm would start next comes first.
         lapsed.sort(key=lambda job: (-job.priority, job.submit_s, job.id))
         self._renew(self._renewals(situation, lapsed, self._lapsed_s))
@@ -274,12 +273,11 @@ class Dispatcher:
         Where `MANY_GATED` wait, and it takes long, it is done more seldom, and for more jobs at once. With 120,000 jobs
         the first update in a second takes slurmctld 0.2 s: job_submit/lua makes a table of all jobs, unless spared.
         """
-        statuses, changed = situation.statuses, self.orders.changed
-        gated = [job for job in situation.jobs.values() if statuses[job.id] is Status.GATED]
-        if len(gated) >= MANY_GATED and not self._pace.is_due():
+        if situation.surveyed.gated >= MANY_GATED and not self._pace.is_due():
             return
         with self._pace.timed():
-            orders = self._renewals(situation, [job for job in gated if job.id not in changed], self._renewed_s)
+            gated = [job for job in _with(Status.GATED, situation) if job.id not in self.orders.changed]
+            orders = self._renewals(situation, gated, self._renewed_s)
             self._renew(orders)
             self._renewed_s = self._clock.now()
         if len(orders) >= FLOOD:
@@ -311,8 +309,10 @@ class Dispatcher:
     def follow_up(self, situation: Situation) -> dict[int, str]:
         """Send the orders of the state table, users taking turns; return what was done, by job id."""
         notes: dict[int, str] = {}
-        jobs = {job.id: job for job in situation.observed}
         wanted = [each for each in situation.follow_ups if each[0].kind is not OrderKind.UNBOOST]
+        if not wanted:
+            return notes
+        jobs = {job.id: job for job in situation.observed}
         in_turn = round_robin(wanted, lambda each: jobs[each[0].job_id].user_id, MOST_FOLLOW_UPS)
         for order, why in self.orders.follow_up(in_turn, situation.never):
             notes[order.job_id] = why
@@ -492,3 +492,9 @@ class Dispatcher:
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _with(status: Status, situation: Situation) -> Iterator[ObservedJob]:
+    """The jobs of ours with this status, found without a look at the others."""
+    jobs = situation.jobs
+    return (jobs[job_id] for job_id, each in situation.statuses.items() if each is status and job_id in jobs)

@@ -37,6 +37,7 @@ class Survey:
 
     Attributes:
         statuses: the status of every job.
+        gated: how many jobs are gated.
         lease: how long gates stand now.
         follow_ups: the orders of the state table, with the reason for each.
         ours: the jobs that concern us.
@@ -50,6 +51,7 @@ class Survey:
     """
 
     statuses: Mapping[int, Status]
+    gated: int
     lease: Leases
     follow_ups: tuple[tuple[GateOrder, str], ...]
     ours: Mapping[int, ObservedJob]
@@ -133,6 +135,7 @@ def survey(
     blocked |= beyond | limited
     return Survey(
         statuses,
+        gated,
         lease,
         tuple(follow_ups),
         ours,

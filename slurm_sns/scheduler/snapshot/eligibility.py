@@ -325,6 +325,8 @@ class Eligibility:
 
     def claims_ahead(self, job: ObservedJob) -> int:
         """How many node claims are of pass-through jobs that were submitted no later than this job."""
+        if not self._claims:
+            return 0
         return bisect_right(self._claims, job.submit_s, key=lambda claim: claim[0])
 
     def _kept_from(self, job: ObservedJob, end_s: float) -> int:

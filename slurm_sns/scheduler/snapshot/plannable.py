@@ -148,9 +148,13 @@ def is_over_aged(job: ObservedJob, now_s: float, age_limit_s: int | None) -> boo
 
 @dataclass(frozen=True, slots=True)
 class KnownJob:
-    """A job as it was observed and planned in the cycle before; `kind` is that of `eligibility.kind_of`."""
+    """A job as it was observed and planned in the cycle before; `kind` is that of `eligibility.kind_of`.
+
+    `is_array` is whether it is the record of several tasks.
+    """
 
     observed: ObservedJob
+    is_array: bool
     kind: object
     wanted: Job
 
@@ -247,13 +251,13 @@ def sort_out(
                 pool=job.partitions[0] if job.partitions else "",
                 expected_run_s=job.walltime_s,
             )
-            known = KnownJob(job, kind, wanted)
+            known = KnownJob(job, job.is_array_record, kind, wanted)
         wanted = known.wanted
         if not is_limited:
             found.known.jobs[job.id] = known
         if choice.explanation is not None:
             found.explanations[job.id] = choice.explanation
-        if job.is_array_record and settings.mode == "enforce":
+        if known.is_array and settings.mode == "enforce":
             found.arrays.append((wanted, eligibility.room(choice, allowed)))
         else:
             found.waiting.append(wanted)

@@ -290,7 +290,7 @@ def read_situation(
         backfill=counted.backfill,
     )
     clock, limit_s = carried.withholding, settings.withhold_limit_s
-    pauses_s = {user_id: clock.pause_s(user_id, now_s, limit_s) for user_id in {job.user_id for job in candidates}}
+    pauses_s = {user_id: clock.pause_s(user_id, now_s, limit_s) for user_id in clock.since_s}
     plannable, waiting, explorations = Plannable(), list[Job](), Explorations()
     tasks: dict[int, ObservedJob] = {}
     by_id = surveyed.ours
@@ -303,7 +303,7 @@ def read_situation(
             counted,
             settings,
             eligibility=eligibility,
-            may_withhold=lambda user_id: not pauses_s[user_id],
+            may_withhold=lambda user_id: not pauses_s.get(user_id),
             before=carried.known,
         )
         most = MOST_TASKS if counted.names_tasks else MOST_TASKS_BY_SCONTROL
@@ -406,7 +406,7 @@ def _not_withheld(
     found: dict[int, str] = {}
     for job in waiting:
         if not job.withholds:
-            tried, pause_s = tries.get(job.id), pauses_s[jobs[job.id].user_id]
+            tried, pause_s = tries.get(job.id), pauses_s.get(jobs[job.id].user_id, 0.0)
             limit = tried.limited_by if tried is not None else ""
             paused = f"its owner's jobs have used up withhold_limit_s; again possible in {pause_s:.0f} s"
             found[job.id] = f"it met a limit: {limit}" if limit else paused

@@ -1,7 +1,8 @@
-"""The thread that makes estimates beside the loop: after a cycle, one round at a time, and at most half of the time.
+"""The thread that makes estimates beside the loop: after a cycle, one round at a time, and a tenth of the time.
 
-Nothing here can stop a cycle. What fails is logged once and shown as trouble. A store that does not answer costs no
-estimate: what was learnt meanwhile is written when it answers again.
+Of two threads one runs Python code at a time, so a round makes a cycle longer. Nothing here can stop a cycle. What
+fails is logged once and shown as trouble. A store that does not answer costs no estimate: what was learnt meanwhile is
+written when it answers again.
 """
 
 import threading
@@ -10,6 +11,7 @@ from types import TracebackType
 
 from slurm_sns.errors import SnsError
 from slurm_sns.log import Outage
+from slurm_sns.scheduler.pace import apart_s
 from slurm_sns.scheduler.ports import Clock, EstimateStore
 from slurm_sns.scheduler.snapshot.situation import Situation
 from slurm_sns.scheduler.start_estimates.board import EstimateBoard, Estimates
@@ -17,8 +19,15 @@ from slurm_sns.scheduler.start_estimates.estimator import Estimator, NewEvidence
 
 #: How long the end of the thread is waited for: a round takes a few seconds at most.
 PATIENCE_S = 10.0
+#: However long a round takes, the next one begins so long after it, or when it ends.
+MOST_APART_S = 10.0
 #: So many of the latest runs and starts are kept for a store that does not answer.
 MOST_UNSAVED = 10_000
+
+
+def rest_s(took_s: float) -> float:
+    """How long the thread rests after a round that took so long."""
+    return max(0.0, apart_s(took_s, MOST_APART_S) - took_s)
 
 
 class EstimateThread:
@@ -61,7 +70,7 @@ class EstimateThread:
             began_s = self._clock.steady()
             if self._shown is not None:
                 self.round(*self._shown)
-            if self._is_over.wait(self._clock.steady() - began_s):
+            if self._is_over.wait(rest_s(self._clock.steady() - began_s)):
                 return
 
     def round(self, situation: Situation, starting: Collection[int]) -> None:

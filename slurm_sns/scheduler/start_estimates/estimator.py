@@ -10,7 +10,7 @@ something else than nodes meanwhile, is judged by nobody.
 """
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
@@ -48,8 +48,9 @@ Key = int | tuple[int, int]
 
 
 class _First(NamedTuple):
-    """The first estimate of a job."""
+    """The first estimate of a job, which had this id then."""
 
+    job_id: int
     made_s: float
     burst: OwnerBurst
     raw: WaitRange
@@ -124,11 +125,12 @@ class Estimator:
         """
         if sharing := self._settings.sharing_partitions:
             situation = replace(situation, snapshot=parts(situation.snapshot, sharing)[1])
+        waiting = {job.id for job in situation.snapshot.waiting}
         with self._lock:
-            learnt = self._learn(situation)
+            learnt = self._learn(situation, waiting)
             wanted = self._wanted(situation, starting)
             estimates = self._estimates(situation, situation.snapshot, wanted) if wanted else {}
-        waiting = {job.id for job in situation.snapshot.waiting} - set(starting)
+        waiting.difference_update(starting)
         kept = {job_id: each for job_id, each in self.now.of.items() if job_id in waiting}
         found = kept | estimates
         self.now = Estimates(found | _of_records(situation, found), *self._record.counts())
@@ -145,31 +147,29 @@ class Estimator:
 
     # --- what is learnt
 
-    def _learn(self, situation: Situation) -> NewEvidence:
-        now_s = float(situation.snapshot.now_s)
-        runs, starts, ended, waiting = list[PastRun](), list[EstimatedStart](), set[int](), set[Key]()
-        open_jobs = {job.id for job in situation.snapshot.waiting}
-        for job in situation.observed:
+    def _learn(self, situation: Situation, open_jobs: Collection[int]) -> NewEvidence:
+        """Learn from the jobs that have started or ended; `open_jobs` wait for a place."""
+        runs, starts, ended = list[PastRun](), list[EstimatedStart](), set[int]()
+        waiting = {key for key, first in self._first.items() if first.job_id in open_jobs}
+        for job in situation.holding:  # the others are gated, and no more than that
+            key = _key(job)
             if job.state is JobState.ENDED:
                 ended.add(job.id)
                 if job.id not in self._ended and (run := _run_of(job)) is not None:
                     runs.append(run)
-            if (first := self._first.get(_key(job))) is None:
-                continue
-            if _has_started(job, first.made_s):
-                del self._first[_key(job)]
+            if situation.statuses[job.id].has_placement and job.id in situation.jobs:
+                waiting.add(key)
+            if (first := self._first.get(key)) is not None and _has_started(job, first.made_s):
+                del self._first[key]
                 starts.append(_start_of(job, first))
-            elif job.id in open_jobs:
-                waiting.add(_key(job))
         waiting |= {_key(job) for job in situation.tasks.values()}
-        waiting |= {_key(job) for job_id, job in situation.jobs.items() if situation.statuses[job_id].has_placement}
         self._first = {key: each for key, each in self._first.items() if key in waiting}
         self._ended = ended
         for run in runs:
             self._past.add(run)
         for start in sorted(starts, key=lambda each: each.started_s):
             self._judge(start)
-        self._record.forget(now_s)
+        self._record.forget(float(situation.snapshot.now_s))
         return NewEvidence(tuple(runs), tuple(starts))
 
     def _judge(self, start: EstimatedStart) -> None:
@@ -204,12 +204,12 @@ class Estimator:
             most_jobs=MOST_JOBS,
         )
         scene = Scene(self._rules, snapshot, course)
-        names = {**situation.jobs, **situation.tasks}
-        limits = _limits(situation, scene, names if tried is None else {**names, tried.id: tried})
+        limits = _limits(situation, scene, tried)
         by_limits = self._look(scene, limits.reached(), wanted)
         low, high = (self._look(scene, limits.used(self._past, each, scene.now_s), wanted) for each in (LOW, HIGH))
         return {
-            job_id: self._estimate(scene.now_s, job_id, names.get(job_id), (by_limits, low, high)) for job_id in wanted
+            job_id: self._estimate(scene.now_s, job_id, situation.job(job_id), (by_limits, low, high))
+            for job_id in wanted
         }
 
     def _look(self, scene: Scene, times: ExpectedTimes, wanted: frozenset[int]) -> Outlook:
@@ -229,15 +229,16 @@ class Estimator:
         raw = WaitRange.of(low.at_s - now_s, high.at_s - now_s)
         told = self._calibration.told(raw)
         if job is not None and _key(job) not in self._first:
-            self._first[_key(job)] = _First(now_s, self._bursts.of(job.user_id, now_s), raw, told)
+            self._first[_key(job)] = _First(job_id, now_s, self._bursts.of(job.user_id, now_s), raw, told)
         return StartEstimate(now_s, now_s + told.low_s, now_s + told.high_s, limits_s, None, waits_for, nodes)
 
 
-def _limits(situation: Situation, scene: Scene, names: Mapping[int, ObservedJob]) -> TimeLimits:
-    """The time limits of the scene's jobs; `names` are the waiting ones by id."""
-    waiting = [names.get(job_id) for job_id in scene.job_ids]
-    observed = {job.id: job for job in situation.observed}
-    active = [observed.get(each.id) or names.get(each.id) for each in scene.active]
+def _limits(situation: Situation, scene: Scene, tried: ObservedJob | None) -> TimeLimits:
+    """The time limits of the scene's jobs; one that is only `tried` waits in the scene alone."""
+    of_tried = {} if tried is None else {tried.id: tried}
+    waiting = [of_tried.get(job_id) or situation.job(job_id) for job_id in scene.job_ids]
+    holding = {job.id: job for job in situation.holding}
+    active = [holding.get(each.id) or situation.job(each.id) for each in scene.active]
     ends_s = [_end_s(each, job, scene.now_s) for each, job in zip(scene.active, active, strict=True)]
     return TimeLimits(
         np.array([_limit_s(job) for job in waiting], np.float64),

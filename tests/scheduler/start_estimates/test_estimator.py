@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from live import BOB, ENFORCE, HELD, NOW, job, look, node, running, situation
+from live import BOB, ENFORCE, HELD, NOW, job, look, node, pinned, running, situation
 
 from slurm_sns.errors import Unreachable
 from slurm_sns.estimates.past_runs import PastRun
@@ -13,7 +13,7 @@ from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.scheduler.observation import JobState, ObservedJob
 from slurm_sns.scheduler.ports import EstimatedStart
 from slurm_sns.scheduler.start_estimates.board import EstimateBoard
-from slurm_sns.scheduler.start_estimates.estimate_thread import EstimateThread
+from slurm_sns.scheduler.start_estimates.estimate_thread import EstimateThread, rest_s
 from slurm_sns.scheduler.start_estimates.estimator import (
     ALL_EVERY_S,
     FIRST_JOBS,
@@ -101,6 +101,26 @@ def test_a_start_is_judged_by_the_first_estimate_and_kept():
     assert (start.job_id, start.started_s, start.made_s) == (2, started_s, NOW)
     assert (start.made_s + start.low_s, start.made_s + start.high_s) == (first.low_s, first.high_s)
     assert (makes.now.starts, makes.now.inside) == (1, 1)
+
+
+def test_a_task_is_judged_when_it_starts_under_an_id_of_its_own():
+    makes, started_s = estimator(), int(NOW) + 3000
+    makes.round(seen(on_c1(1), full(40, array_id=40, array_tasks="1-3")), ())
+    task = on_c1(41, array_id=40, array_task=1, start_s=started_s, end_s=started_s + HOUR)
+
+    learnt = makes.round(seen(task, now_s=NOW + 3100), ())
+
+    assert [start.job_id for start in learnt.starts] == [41]
+
+
+def test_a_placed_job_is_judged_when_it_starts():
+    makes, started_s = estimator(), int(NOW) + 3000
+    makes.round(seen(on_c1(1), full(2)), ())
+    makes.round(seen(on_c1(1), pinned(2, "c1"), now_s=NOW), ())
+
+    learnt = makes.round(seen(on_c1(2, start_s=started_s, end_s=started_s + HOUR), now_s=NOW + 3100), ())
+
+    assert [start.job_id for start in learnt.starts] == [2]
 
 
 def test_a_job_that_was_held_or_cancelled_is_judged_by_nobody():
@@ -205,6 +225,11 @@ def test_a_round_is_on_the_board_when_the_block_ends():
 
     assert board.by_limits(2) == NOW + 3000
     assert board.by_limits(77) is None
+
+
+@pytest.mark.parametrize(("took_s", "rests_s"), [(0.0, 0.0), (0.02, 0.18), (0.5, 4.5), (3.0, 7.0), (12.0, 0.0)])
+def test_the_thread_rests_nine_times_as_long_as_a_round_took_but_begins_one_every_ten_seconds(took_s, rests_s):
+    assert rest_s(took_s) == pytest.approx(rests_s)
 
 
 def test_a_defect_is_logged_once_and_leaves_no_estimates():
