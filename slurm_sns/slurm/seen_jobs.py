@@ -20,8 +20,8 @@ from typing import Any
 LONG_S, ALL_S, LEAST_JOBS = 0.25, 30.0, 10_000
 #: So many jobs are read one by one, at most, in a look and before orders are sent. A look that needs more reads all.
 MOST_AGAIN = 2048
-#: All are read at once this often, too, so that it is noticed where that no longer takes long.
-MEASURED_S = 600.0
+#: All are read at once this often, too, so that it is noticed where that no longer takes long. It takes seconds.
+MEASURED_S = 3600.0
 #: So many jobs are read side by side: most of the time each waits for slurmctld.
 READERS = 4
 #: What slurmctld changes in a job by itself. Whether somebody holds the job is seen by its priority, 0.

@@ -437,6 +437,8 @@ def _repeated(surveyed: Survey) -> frozenset[int]:
 def _difference(job: ObservedJob) -> str:
     """How a job that runs where it was placed runs differently; empty if it does not. A completing job leaves nodes."""
     record = job.record
-    if record is None or not has_nodes_of(job, record) or job.is_completing or set(job.allocated) == set(record.nodes):
+    if record is None or job.allocated == record.nodes or job.is_completing or not has_nodes_of(job, record):
+        return ""
+    if set(job.allocated) == set(record.nodes):
         return ""
     return f"runs on {','.join(job.allocated)}, planned on {','.join(record.nodes)}"[:MOST_TEXT]
