@@ -2,11 +2,12 @@
 
     containers/cluster.sh build && containers/cluster.sh two
     SNS_PROJECT=slurm-sns-two PYTHONPATH=containers:tests/cluster python tests/cluster/takeovers.py
-        [--rounds 10] [--alone] [--minutes 60]
+        [--rounds 10] [--alone] [--stop] [--minutes 60]
 
 A round: slurmctld and scheduler of ctl are killed at once, ctl2 takes over; ctl comes back; `scontrol takeover` makes
 ctl2 act; ctl comes back. Jobs wait all the time. --alone: the same jobs in a partition that Slurm places alone, and no
-scheduler (SNS_AUTOSTART=0). --minutes: no round begins later than that.
+scheduler (SNS_AUTOSTART=0). --stop: slurmctld of ctl is stopped (SIGTERM) and saves its state; the scheduler beside it
+goes on. --minutes: no round begins later than that.
 
 After each act a person releases the jobs that Slurm holds and resumes the nodes that it has drained, and starts a
 slurmctld again that has ended as it came back; all are counted.
@@ -40,8 +41,8 @@ LAST_S = 240
 class Takeovers:
     """The rounds: what was submitted, the gaps, and what went wrong."""
 
-    def __init__(self, two: TwoControllers, *, alone: bool) -> None:
-        self._two, self._alone = two, alone
+    def __init__(self, two: TwoControllers, *, alone: bool, stops: bool) -> None:
+        self._two, self._alone, self._stops = two, alone, stops
         self._options = f"-p plain {SMALL}" if alone else SMALL
         self.submitted: list[int] = []
         self.gaps: list[Gap] = []
@@ -82,12 +83,23 @@ class Takeovers:
             self.mended.append(mended)
 
     def round(self) -> None:
-        """Kill the primary, bring it back, hand over, and back again."""
+        """Kill or stop the primary, bring it back, hand over, and back again."""
         two, with_scheduler = self._two, not self._alone
-        self.act("kill", lambda: two.kill("ctl", scheduler=with_scheduler), "ctl2")
-        self.act("return after kill", lambda: two.start("ctl", scheduler=with_scheduler), "ctl")
+        name = "stop" if self._stops else "kill"
+
+        def end() -> None:
+            if self._stops:
+                two.stop("ctl")
+            else:
+                two.kill("ctl", scheduler=with_scheduler)
+
+        def come_back() -> None:
+            two.start("ctl", scheduler=with_scheduler)
+
+        self.act(name, end, "ctl2")
+        self.act(f"return after {name}", come_back, "ctl")
         self.act("scontrol takeover", two.take_over, "ctl2")
-        self.act("return after takeover", lambda: two.start("ctl", scheduler=with_scheduler), "ctl")
+        self.act("return after takeover", come_back, "ctl")
 
 
 def _summary(name: str, gaps: list[Gap]) -> dict[str, float]:
@@ -142,13 +154,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--stop", action="store_true")
     parser.add_argument("--minutes", type=float, default=60)
     told = parser.parse_args()
     last_s = time.monotonic() + told.minutes * 60
     two = TwoControllers(Cluster())
     two.cluster.run(f"rm -rf {RAN}; mkdir {RAN}", "alice")
     before = changes(two.placements())
-    takeovers = Takeovers(two, alone=told.alone)
+    takeovers = Takeovers(two, alone=told.alone, stops=told.stop)
     rounds, problem = 0, ""
     cancelled: set[int] = set()
     try:

@@ -83,6 +83,11 @@ class TwoControllers:
         names = [SLURMCTLD, "[s]ns scheduler"] if scheduler else [SLURMCTLD]
         self.cluster.run("; ".join(f"pkill -9 -f '{name}'" for name in names) + "; true", node=host)
 
+    def stop(self, host: str) -> None:
+        """Stop slurmctld alone, by SIGTERM: it saves its state before it ends. The scheduler goes on."""
+        self.cluster.run(f"pkill -f '{SLURMCTLD}'; true", node=host)
+        self.cluster.wait_for(f"slurmctld of {host} ends", lambda: not self._has_slurmctld(host))
+
     def _has_slurmctld(self, host: str) -> bool:
         """Whether slurmctld runs there, acting or not."""
         return self.cluster.try_run(f"pgrep -f '{SLURMCTLD}'", node=host).returncode == 0
