@@ -215,6 +215,10 @@ def test_the_commands_for_admins_install_upgrade_and_remove_slurm_sns_at_a_site(
     assert site.starts([first])
     assert site.explain(first, "alice")["decisions"][-1]["action"] == "start"
 
+    # What large sites add; all that follows goes on with it.
+    site.follow("spare the table of jobs")
+    assert "pcall(filter.without_jobs, slurm)\n" in site.run("grep -v -e -- /etc/slurm/job_submit.lua")
+
     # With an agent on the only node, which has no resctrl: it observes, then it may partition; jobs run all the same.
     site.follow("agents")
     for each in site.findings():
