@@ -302,6 +302,16 @@ function M.without_jobs(slurm)
   end
 end
 
+-- Tells the scheduler that a job comes, so that it looks at once. It makes and watches a file beside the heartbeat. What is
+-- written is one byte at its beginning, so it does not grow; a file that is not there is not made.
+local function tell(heartbeat_path)
+  local file = io.open(heartbeat_path:match("^.*/") .. "submitted", "r+b")
+  if file then
+    file:write("1")
+    file:close()
+  end
+end
+
 -- Judges the job and applies the verdict to it. Returns slurm.SUCCESS, or slurm.ERROR after telling the user why.
 -- `part_list` are the partitions that Slurm passes to the script; without them `open_nodes` is not called.
 function M.submit(job_desc, slurm, part_list)
@@ -319,6 +329,7 @@ function M.submit(job_desc, slurm, part_list)
       open_nodes(job_desc)
     end
     job_desc.begin_time = verdict.begin_s
+    tell(tbl.heartbeat_path)
     if tbl.tells_users then
       slurm.log_user("%s", tbl.messages.managed)
     end

@@ -31,6 +31,11 @@ class PathsSection(Section):
         return self.run_dir / "heartbeat"
 
     @property
+    def submissions(self) -> Path:
+        """The file by which the submit filter tells that a job comes. It knows the name, and that of the heartbeat."""
+        return self.run_dir / "submitted"
+
+    @property
     def socket(self) -> Path:
         """The Unix socket on which the scheduler answers."""
         return self.run_dir / "scheduler.sock"

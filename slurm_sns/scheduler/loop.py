@@ -22,6 +22,7 @@ from slurm_sns.policies.base import Policy
 from slurm_sns.policies.specification import Specification
 from slurm_sns.scheduler.agent_link import AgentLink
 from slurm_sns.scheduler.answers.view import DecisionRecord, View
+from slurm_sns.scheduler.cycle_pauses import CyclePauses
 from slurm_sns.scheduler.dispatch.dispatcher import Dispatcher, Sign
 from slurm_sns.scheduler.dispatch.never_starting import NeverStarting
 from slurm_sns.scheduler.dispatch.to_slurm import free_marked
@@ -148,30 +149,33 @@ class Scheduler:
         The longest wait is `LONGEST_RETRY_S`. The run ends with a clean stop, unless this scheduler `hands_over` to the
         next one.
         """
-        retry_s = interval_s
+        retry_s, pauses = interval_s, CyclePauses(self._ports.clock, self._ports.submissions)
         while not is_stopping():
             started_s = self._ports.clock.now()
+            pause_s = least_s = retry_s
+            retry_s = min(LONGEST_RETRY_S, 2 * retry_s)
+            pauses.end()
             try:
                 view = self.cycle()
                 self._outage.over(self._ports.clock.now())
                 retry_s = interval_s
                 # A clock that was stepped back in the meantime must not put us to sleep for longer.
                 took_s = max(0.0, self._ports.clock.now() - started_s)
-                pause_s = until_next_s(view.plan, started_s, took_s, self._paced_s(interval_s, view.situation))
+                looks_s = self._looks_apart_s(view.situation)
+                pause_s = until_next_s(view.plan, started_s, took_s, max(interval_s, looks_s))
+                least_s = max(took_s, looks_s - took_s)
             except SnsError as problem:
                 self._outage.met(str(problem), self._ports.clock.now())
-                pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
             except Exception as problem:  # noqa: BLE001 - the outermost loop: a defect must not end it
                 self._outage.met_defect(problem, self._ports.clock.now())
-                pause_s, retry_s = retry_s, min(LONGEST_RETRY_S, 2 * retry_s)
-            self._ports.clock.sleep(max(0.0, pause_s))
+            pauses.begin(pause_s, least_s)
         if not hands_over():
             self.stop()
 
-    def _paced_s(self, interval_s: float, situation: Situation) -> float:
-        """The interval, or a longer one where slurmctld takes long to show its jobs."""
+    def _looks_apart_s(self, situation: Situation) -> float:
+        """How far apart two looks are at least, because slurmctld takes time to show its jobs."""
         most_s = min(LONGEST_RETRY_S, MOST_OF_TIMEOUT * self._settings.heartbeat_timeout_s)
-        return max(interval_s, apart_s(situation.observation.shown_in_s, most_s))
+        return apart_s(situation.observation.shown_in_s, most_s)
 
     def repeat(self, cycles: int, interval_s: float) -> None:
         """Run this number of cycles, one every interval. Gated jobs stay gated afterwards."""
@@ -260,6 +264,7 @@ class Scheduler:
         self, observation: Observation, states: Mapping[str, NodeState] | None, now_s: float
     ) -> Situation:
         """What this cycle works on, which becomes what is known: the tries, and what the next cycle needs."""
+        asked = frozenset(self._asked)
         situation = read_situation(
             observation,
             self._tries.now,
@@ -269,9 +274,11 @@ class Scheduler:
             carried=self._carried,
             states=states,
             offer=self._agent_link.offer(observation, states, now_s),
-            asked={self._asked.pop() for _ in range(len(self._asked))},  # others only add
+            asked=asked,
             refused=self._dispatcher.refused(observation.jobs),
         )
+        # An order may be put off or refused, so a job stays among them as long as there is one for it. Others only add.
+        self._asked -= asked.difference(order.job_id for order, _ in situation.follow_ups)
         self._tries.now = dict(situation.surveyed.tries)
         self._carried = situation.carried(self._carried)
         return situation

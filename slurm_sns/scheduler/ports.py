@@ -1,4 +1,4 @@
-"""What the loop needs from outside: ten small protocols. Edge packages implement them, tests pass fakes.
+"""What the loop needs from outside: small protocols. Edge packages implement them, tests pass fakes.
 
 And what the store keeps for the scheduler over a restart beside the jobs' own records: tries of placements, the
 policy's history, decisions, measurements of runs. All of it may be lost: that costs time, never correctness.
@@ -164,6 +164,18 @@ class Clock(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait that long; return early when a stop is asked for."""
+        ...
+
+
+class Submissions(Protocol):
+    """Tells that jobs have been submitted."""
+
+    def forget(self) -> None:
+        """Forget those until now, which are about to be looked at."""
+        ...
+
+    def wait(self, seconds: float) -> bool:
+        """Wait that long, or less if a job is submitted or a stop asked for; True: one was submitted."""
         ...
 
 
@@ -356,7 +368,7 @@ class Mailer(Protocol):
 class Ports:
     """Everything outside the loop that it uses; `agents` is None on a site without any, `mailer` if none is sent.
 
-    `measurements` is None where nothing is kept of what agents measure.
+    `measurements` is None where nothing is kept of what agents measure, `submissions` where nobody tells of them.
     """
 
     state: State
@@ -371,3 +383,4 @@ class Ports:
     agents: Agents | None = None
     measurements: Measurements | None = None
     mailer: Mailer | None = None
+    submissions: Submissions | None = None

@@ -45,6 +45,8 @@ class Lease(Protocol):
 #: take a job that runs for one that waits. It starts nothing by itself so soon, but after an update of a job it does:
 #: then the node refuses the second copy, Slurm holds the job and drains the node (seen).
 SETTLED_S = 5.0
+#: While orders are sent, it is looked this often whether it still acts here: on NFS a look takes as long as an order.
+LOOKED_S = 1.0
 
 
 class _ActingHere:
@@ -53,21 +55,34 @@ class _ActingHere:
     def __init__(self, host: str, acting: Callable[[], str], steady: Callable[[], float]) -> None:
         self.host, self._acting, self._steady = host, acting, steady
         self._since_s: float | None = None
+        self._looked_s = float("-inf")
         #: The host whose slurmctld acts, as it was last seen.
         self.where = ""
 
     def look(self) -> bool:
         """Whether it acts here now. Raises SnsError if that is not known."""
         self.where = self._acting()
+        self._looked_s = self._steady()
         if self.where != self.host:
             self._since_s = None
         elif self._since_s is None:
-            self._since_s = self._steady()
+            self._since_s = self._looked_s
         return self._since_s is not None
 
     def has_for(self, seconds: float) -> bool:
         """Whether it acts here now, and did at each look for so long. Raises SnsError if that is not known."""
         return self.look() and self._since_s is not None and self._steady() - self._since_s >= seconds
+
+    def require(self) -> None:
+        """Check that it acts here, or did less than LOOKED_S ago.
+
+        Raises:
+            Unreachable: it acts elsewhere.
+            SnsError: that is not known.
+        """
+        is_known = self._since_s is not None and self._steady() - self._looked_s < LOOKED_S
+        if not is_known and not self.look():
+            raise Unreachable(f"slurmctld acts on {self.where} now; nothing more is sent from here")
 
 
 class PlannerTurn:
@@ -121,14 +136,17 @@ class PlannerTurn:
         return is_ours
 
     def require(self) -> None:
-        """Check that an update that is sent now has its effect before somebody else plans.
+        """Check that an update that is sent now reaches slurmctld here, and has its effect before somebody else plans.
 
         Raises:
             Unreachable: nothing may be sent any more.
         """
         why = "somebody else has it"
         try:
+            self._here.require()
             self._lease.hold()
+        except Unreachable:
+            raise
         except SnsError as problem:
             why = str(problem)
         if not self._lease.left_s > self._update_s:
@@ -150,18 +168,18 @@ class FencedExecutor:
 
     def execute(self, orders: Iterable[Order]) -> Iterator[Answer]:
         """Carry out the orders; once the turn is lost, nothing more is sent, and all further ones are unreachable."""
-        left = list(orders)
-        answers = iter(self._executor.execute(tuple(left)))
+        left = {id(order): order for order in orders}
+        answers = iter(self._executor.execute(tuple(left.values())))
         try:
             while left:
                 self._require()
                 answer = next(answers)
-                left.remove(answer.order)
+                del left[id(answer.order)]
                 yield answer
         except Unreachable as problem:
             if isinstance(answers, Generator):
                 answers.close()
-            yield from (Answer(order, unreachable=problem) for order in left)
+            yield from (Answer(order, unreachable=problem) for order in left.values())
 
 
 class WatchdogDuty:
@@ -193,8 +211,6 @@ class WatchdogDuty:
             Unreachable: it does not, or that is not known.
         """
         try:
-            is_here = self._here.look()
+            self._here.require()
         except SnsError as problem:
             raise Unreachable(str(problem)) from None
-        if not is_here:
-            raise Unreachable(f"slurmctld acts on {self._here.where} now; nothing more is sent from here")

@@ -2,10 +2,10 @@
 
 slurmctld takes a second or more to write 120,000 jobs, and shows ids and states of all in a fiftieth of that (seen). A
 look then asks for these, and reads a job again if it is new, if its state or the number of its waiting tasks has
-changed, or if an order of ours has gone to it. What changes in a job without that, as by `scontrol update`, is seen at
-its user's turn: looks read the jobs of one user after the other, all within `ALL_S`. So a job that this look has not
-read is read once more before an order goes to it, and one that somebody has changed meanwhile gets none: its order was
-decided on what it no longer is.
+changed, if an order of ours has gone to it, or if whoever looks watches it. What changes in a job without that, as by
+`scontrol update`, is seen at its user's turn: looks read the jobs of one user after the other, all within `ALL_S` if
+that takes a quarter of the time or less. So a job that this look has not read is read once more before an order goes to
+it, and one that somebody has changed meanwhile gets none: its order was decided on what it no longer is.
 
 Only our own library shows states. With pyslurm alone, and at smaller sites, each look reads all.
 """
@@ -18,7 +18,9 @@ from typing import Any
 #: Reading all jobs at once takes long from here on, some 25,000 jobs. Then each user has his turn within this time. Of
 #: fewer jobs than these all are always read: a read of them that took long has waited for something else.
 LONG_S, ALL_S, LEAST_JOBS = 0.25, 30.0, 10_000
-#: So many jobs are read one by one, at most, in a look and before orders are sent. A look that needs more reads all.
+#: For so much of the time the jobs of users are read, at most. With thousands of users a round then takes longer.
+USERS_SHARE = 0.25
+#: So many jobs are read one by one, at most, in a look and before orders are sent. Where more are needed, all are read.
 MOST_AGAIN = 2048
 #: All are read at once this often, too, so that it is noticed where that no longer takes long. It takes seconds.
 MEASURED_S = 3600.0
@@ -59,8 +61,8 @@ class SeenJobs:
         self._read_by_look: set[int] | None = None
         self._read_since: set[int] = set()
 
-    def look(self) -> Mapping[int, Any]:
-        """All jobs by id. Their ids and states are those of now."""
+    def look(self, watched: Iterable[int] = ()) -> Mapping[int, Any]:
+        """All jobs by id. Their ids and states are those of now, and the `watched` ones are as they are now."""
         jobs = self._binding().Jobs
         takes_long = self._took_s >= LONG_S and len(self._records) >= self._least_jobs
         if not takes_long or not hasattr(jobs, "states"):
@@ -71,7 +73,7 @@ class SeenJobs:
         states = jobs.states()  # before the jobs: what changes in between differs at the next look
         self.shown_in_s = self._steady() - began_s
         again = {job_id for job_id, state in states.items() if self._states.get(job_id) != state}
-        again |= self._unsure & states.keys()
+        again |= {*self._unsure, *watched} & states.keys()
         if len(again) > MOST_AGAIN or began_s - self._all_read_s >= MEASURED_S:
             self._look_at_all(jobs)
         else:
@@ -85,7 +87,7 @@ class SeenJobs:
         return self._shown
 
     def outdated(self, job_ids: Iterable[int]) -> set[int]:
-        """Those of these jobs to which no order may go: they are not as the last look has shown them, or too many.
+        """Those of these jobs to which no order may go: they are not as the last look has shown them.
 
         The next look reads all of these jobs again.
         """
@@ -95,25 +97,31 @@ class SeenJobs:
             return set()
         doubtful = [job_id for job_id in asked if job_id not in self._read_by_look]
         unread = [job_id for job_id in doubtful if job_id not in self._read_since]
-        if unread:
-            self._read(self._binding().Jobs, unread[:MOST_AGAIN])
-        left = set(unread[MOST_AGAIN:])
-        return left | {each for each in doubtful if _differ(self._shown.get(each), self._records.get(each))}
+        if len(unread) > MOST_AGAIN:
+            self._read_all(self._binding().Jobs)
+            self._read_since |= {*unread}
+        else:
+            self._read(self._binding().Jobs, unread)
+        return {each for each in doubtful if _differ(self._shown.get(each), self._records.get(each))}
 
     def _look_at_all(self, jobs: Any) -> None:
+        self._read_all(jobs)
+        self._unsure, self._read_by_look, self._shown = set(), None, dict(self._records)
+
+    def _read_all(self, jobs: Any) -> None:
         began_s = self._steady()
         self._records = jobs.load()
         self._looked_s = self._all_read_s = self._steady()
         self._took_s = self.shown_in_s = self._looked_s - began_s
         self._users = dict.fromkeys(jobs.users(self._records.values())) if hasattr(jobs, "users") else {}
-        self._due, self._unsure, self._read_by_look, self._shown = 0.0, set(), None, dict(self._records)
+        self._due = 0.0
 
     def _read_users(self, jobs: Any) -> None:
         """Read the jobs of those users who are due: of all jobs as large a part as of `ALL_S` has gone by."""
         before_s, self._looked_s = self._looked_s, self._steady()
-        count = len(self._records)
-        self._due = min(count, self._due + count * (self._looked_s - before_s) / ALL_S)
-        while self._due > 0 and self._users:
+        gone_by_s, count = self._looked_s - before_s, len(self._records)
+        self._due = min(count, self._due + count * gone_by_s / ALL_S)
+        while self._due > 0 and self._users and self._steady() - self._looked_s <= USERS_SHARE * gone_by_s:
             user = next(iter(self._users))
             records = jobs.of_user(user)
             del self._users[user]

@@ -4,6 +4,7 @@ import pwd
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache, partial
+from heapq import nlargest
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -11,6 +12,7 @@ from slurm_sns.errors import SnsError
 from slurm_sns.scheduler.observation import (
     EMPTY_QUEUE,
     DatabaseQueue,
+    JobState,
     Names,
     Observation,
     ObservedJob,
@@ -47,6 +49,7 @@ class SlurmState:
         self._accounting, self._sharing = accounting, sharing
         self.seen = SeenJobs(library)
         self._known = nothing_known()
+        self._placed: list[int] = []
 
     def observe(self) -> Observation:
         """Look at jobs before nodes: a job that starts in between is then counted twice, never missed."""
@@ -55,12 +58,13 @@ class SlurmState:
         with readable():
             # At every observation, for slurmctld may have restarted with another configuration. It takes a millisecond.
             configured = api.slurmctld.Config.load()
-            jobs = self.seen.look()
+            jobs = self.seen.look(self._placed)
             nodes = api.Nodes.load()
             reservations = api.Reservations.load()
             partitions = api.Partitions.load()
         read = Records(configured, jobs.values(), nodes.values(), reservations.values(), partitions.values(), user_name)
         seen = observation(read, numbers, configuration_path().parent, self._known, sharing=self._sharing)
+        self._placed = _last_placed(seen.jobs)
         return replace(seen, database_queue=_database_queue(configured.max_dbd_msgs), shown_in_s=self.seen.shown_in_s)
 
 
@@ -150,6 +154,20 @@ def observation(
         topology=topology(directory, configured.topology_plugin or ""),
         mail_program=configured.mail_program or "",
     )
+
+
+#: So many of the jobs that wait where they were placed are watched: far more than Slurm leaves unstarted as a rule.
+MOST_WATCHED = 512
+
+
+def _last_placed(jobs: Iterable[ObservedJob]) -> list[int]:
+    """The jobs that wait where they were placed, those placed last: Slurm may say by now why one does not start."""
+    waiting = (
+        (job.record.placed_s or 0, job.id)
+        for job in jobs
+        if job.record is not None and job.record.is_placed and job.state is JobState.PENDING
+    )
+    return [job_id for _, job_id in nlargest(MOST_WATCHED, waiting)]
 
 
 class JobsAlone:

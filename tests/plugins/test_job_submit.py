@@ -139,6 +139,20 @@ def test_a_job_as_slurm_sends_it_gets_a_record_and_then_a_gate(site):
     assert site.submit(extra="sns:1 notes") == GATED  # a field of its owner's
 
 
+def test_the_scheduler_is_told_of_a_gated_job_by_a_byte_where_it_has_made_the_file(site):
+    told = site.folder / "submitted"
+    site.submit()
+    assert not told.exists()
+    told.write_bytes(b"")
+    assert (site.submit(partition="plain")[-1], told.read_bytes()) == ("answer: 0", b"")
+    for _ in range(3):
+        assert site.submit() == GATED
+        assert told.read_bytes() == b"1"
+    told.unlink()
+    told.mkdir()
+    assert site.submit() == GATED
+
+
 def test_a_begin_time_of_the_owners_is_kept_in_the_record(site):
     begin_s = round(time.time()) + 3600
     set_record, *_, set_begin, _ = site.submit(begin_time=begin_s)

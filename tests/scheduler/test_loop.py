@@ -272,13 +272,26 @@ def test_a_job_that_its_owner_opens_is_slurms_from_then_on(site: Site) -> None:
 def test_a_job_that_its_owner_releases_through_the_socket_is_slurms_in_the_next_cycle(site: Site) -> None:
     site.slurm.submit(1, 1)
     asked = set()
-    scheduler = Scheduler(site.ports(), Scripted(Plan(), Plan()), ENFORCE, asked=asked)
+    scheduler = Scheduler(site.ports(), Scripted(*[Plan()] * 3), ENFORCE, asked=asked)
     scheduler.cycle()
-    asked.add(1)
+    asked |= {1, 99}
     scheduler.cycle()
     assert [site.slurm.status(each)[2] for each in (1, 2)] == ["opened-by-its-owner", ""]
     assert "job 1: left to Slurm, as its owner asked" in site.log
+    scheduler.cycle()
     assert not asked
+    assert kinds(site).count(("free", 1)) == 1
+
+
+def test_a_job_that_its_owner_releases_is_not_forgotten_where_its_order_is_put_off(site: Site, mocker) -> None:
+    site.slurm.submit(1)
+    scheduler = Scheduler(site.ports(), Scripted(*[Plan()] * 2), ENFORCE, asked={1})
+    frees = mocker.patch.object(site.slurm, "free", side_effect=Outdated("it has changed since it was looked at"))
+    scheduler.cycle()
+    assert site.slurm.status(1)[2] == ""
+    frees.side_effect = site.slurm.apply
+    scheduler.cycle()
+    assert site.slurm.status(1)[2] == "opened-by-its-owner"
 
 
 # --- refusals
@@ -526,6 +539,31 @@ def test_cycles_end_just_before_slurmctld_looks_for_updated_jobs(site: Site, int
     ends_s = ends_s[:4]  # the last look is that of the stop
     assert [end_s % 1 for end_s in ends_s[1:]] == [pytest.approx(1 - SPARE_S)] * 3
     assert [late - early for early, late in pairwise(ends_s)] == [pytest.approx(ceil(interval_s), abs=0.5)] * 3
+
+
+class Told:
+    """Tells of one job, which is submitted in the middle of the first pause."""
+
+    def __init__(self, slurm: FakeSlurm) -> None:
+        self.slurm, self.is_new = slurm, True
+
+    def forget(self) -> None:
+        pass
+
+    def wait(self, seconds: float) -> bool:
+        was_new, self.is_new = self.is_new, False
+        self.slurm.sleep(seconds / 2 if was_new else seconds)
+        if was_new:
+            self.slurm.submit(1)
+        return was_new
+
+
+def test_a_job_that_is_submitted_in_a_pause_is_placed_at_once(site: Site) -> None:
+    ports = replace(site.ports(), submissions=Told(site.slurm))
+    Scheduler(ports, max_jobs(MatchingParameters()), ENFORCE).run(8.0, until(2))
+    (placed,) = [order for order in site.slurm.orders if order.kind.value == "place"]
+    assert placed.job_id == 1
+    assert site.slurm.now() - NOW < 9
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from fake_slurm import FakeSlurm
 
 from slurm_sns.errors import SnsError, Unreachable
 from slurm_sns.scheduler.gate.orders import Answer, GateOrder, Order, free
-from slurm_sns.scheduler.turn import SETTLED_S, FencedExecutor, PlannerTurn, WatchdogDuty
+from slurm_sns.scheduler.turn import LOOKED_S, SETTLED_S, FencedExecutor, PlannerTurn, WatchdogDuty
 
 UPDATE_S = 10.0
 
@@ -205,6 +205,30 @@ def test_what_was_not_sent_when_it_was_lost_is_never_sent(case: Case) -> None:
     assert [(each.order.job_id, each.unreachable is not None) for each in left] == [(3, True), (4, True), (5, True)]
 
 
+def test_nothing_more_is_sent_to_a_slurmctld_that_has_taken_over_elsewhere_however_long_the_lease_lasts(
+    case: Case,
+) -> None:
+    executor = Recorder()
+    case.comes()
+    answers = FencedExecutor(executor, case.turn.require).execute(orders(5))
+    assert next(answers).order.job_id == 1
+    case.where = "ctl2"
+    case.slurm.time_s += LOOKED_S
+    left = list(answers)
+    assert executor.sent == [1]
+    assert {str(each.unreachable) for each in left} == {"slurmctld acts on ctl2 now; nothing more is sent from here"}
+    assert len(left) == 4
+    with pytest.raises(Unreachable):
+        case.turn.require()
+
+
+def test_of_alike_orders_each_is_answered(case: Case) -> None:
+    case.comes()
+    alike = orders(1) + orders(1)
+    answers = FencedExecutor(Recorder(), case.turn.require).execute(alike)
+    assert [each.order for each in answers] == alike
+
+
 def test_the_watchdog_is_on_duty_once_slurmctld_has_acted_here_for_long_enough() -> None:
     now_s, where = [100.0], ["ctl2"]
     duty = WatchdogDuty("ctl", lambda: where[0], 45.0, lambda: now_s[0])
@@ -223,9 +247,10 @@ def test_the_watchdog_is_on_duty_once_slurmctld_has_acted_here_for_long_enough()
 
 
 def test_the_watchdog_sends_nothing_once_slurmctld_acts_elsewhere() -> None:
-    where = ["ctl"]
-    duty = WatchdogDuty("ctl", lambda: where[0], 45.0, lambda: 0.0)
+    now_s, where = [100.0], ["ctl"]
+    duty = WatchdogDuty("ctl", lambda: where[0], 45.0, lambda: now_s[0])
     duty.require()
     where[0] = "ctl2"
+    now_s[0] += LOOKED_S
     with pytest.raises(Unreachable, match="slurmctld acts on ctl2 now; nothing more is sent from here"):
         duty.require()

@@ -42,6 +42,7 @@ class Table:
     full_reads: int = 0
     single_reads: list[int] = field(default_factory=list)
     users_read: list[int] = field(default_factory=list)
+    of_user_s: float = 0.0
     fails: bool = False
 
     def load(self) -> dict[int, Shown]:
@@ -58,6 +59,7 @@ class Table:
     def of_user(self, user: int) -> dict[int, Shown]:
         self._answer()
         self.users_read.append(user)
+        self.now_s += self.of_user_s
         return {job_id: job for job_id, job in self.jobs.items() if job.user == user}
 
     @staticmethod
@@ -221,18 +223,42 @@ def test_a_user_who_has_no_job_left_is_not_asked_for_and_a_new_one_is(table: Tab
     assert table.users_read == [1, 2, 2]
 
 
-def test_of_very_many_orders_the_first_go_and_the_others_after_a_look_at_all(table: Table) -> None:
+def test_before_very_many_orders_all_are_read_at_once(table: Table) -> None:
     table.jobs = {number: Shown() for number in range(MOST_AGAIN + 2)}
     looks = known(table)
     for _ in range(3):
         looks.look()
     table.edit(7, wish=2)
     table.forget_reads()
-    assert looks.outdated(table.jobs) == {7, MOST_AGAIN, MOST_AGAIN + 1}
-    assert (table.full_reads, len(table.single_reads)) == (0, MOST_AGAIN)
+    shown = dict(table.jobs)
+    del table.jobs[8]
+    assert looks.outdated(shown) == looks.outdated(shown) == {7, 8}
+    assert (table.full_reads, table.single_reads) == (1, [])
     assert looks.look() == table.jobs
     assert looks.outdated(table.jobs) == set()
-    assert (table.full_reads, len(table.single_reads)) == (1, MOST_AGAIN)
+
+
+def test_a_job_that_is_watched_is_read_by_each_look(table: Table, seen: SeenJobs) -> None:
+    for priority in range(1, 4):
+        table.edit(5, priority=priority)
+        table.edit(6, priority=priority)
+        shown = seen.look([5, 99])
+        assert (shown[5].priority, shown[6].priority) == (priority, 100)
+    assert (table.full_reads, table.single_reads) == (0, [5, 5, 5])
+
+
+def test_reading_very_many_users_takes_a_part_of_the_time_and_each_has_a_turn(table: Table) -> None:
+    table.jobs = {number: Shown(user=number) for number in range(200)}
+    table.of_user_s = 1.0
+    looks = known(table)
+    looks.look(), looks.look()
+    table.forget_reads()
+    began_s = table.now_s
+    while len(table.users_read) < 200:
+        table.now_s += 10.0
+        looks.look()
+    assert len({*table.users_read}) == 200
+    assert len(table.users_read) <= 0.3 * (table.now_s - began_s)
 
 
 def test_a_job_that_is_held_or_no_longer_held_gets_no_order(table: Table, seen: SeenJobs) -> None:

@@ -9,7 +9,7 @@ import recorded
 
 from slurm_sns.errors import BadInput, Unreachable
 from slurm_sns.scheduler.observation import EMPTY_QUEUE, NO_PREEMPTION, DatabaseQueue, PreemptionRules
-from slurm_sns.slurm import api
+from slurm_sns.slurm import api, state
 from slurm_sns.slurm.accounting import AccountingValues
 from slurm_sns.slurm.state import JobsAlone, SlurmState, shows_estimates
 
@@ -70,6 +70,24 @@ def test_jobs_are_read_before_nodes_so_that_none_is_missed(cluster) -> None:
     assert seen.jobs[0].user == "root"
     assert [(each.name, each.tier) for each in seen.partitions] == [("main", 2), ("low", 0)]
     assert (seen.qos_priorities, seen.shares) == (Known().numbers().qos_priorities, Known().numbers().shares)
+
+
+def test_jobs_that_wait_where_they_were_placed_are_watched_those_placed_last_first(cluster, mocker) -> None:
+    mocker.patch.object(state, "MOST_WATCHED", 2)
+    cluster.Jobs.load.return_value = {
+        number: recorded.job(id=number, admin_comment=f"sns:2 g=9{record}", state=job_state)
+        for number, record, job_state in (
+            (1, " n=c1 at=7", "PENDING"),
+            (2, " n=c1 at=8", "RUNNING"),
+            (3, "", "PENDING"),
+            (4, " n=c1 at=9", "PENDING"),
+            (5, " n=c1 at=8", "PENDING"),
+        )
+    }
+    looks = SlurmState(Known())
+    look = mocker.patch.object(looks.seen, "look", wraps=looks.seen.look)
+    looks.observe(), looks.observe()
+    assert [call.args for call in look.mock_calls] == [([],), ([4, 5],)]
 
 
 def test_partitions_are_looked_at_every_time_because_one_may_be_closed_at_any_moment(cluster) -> None:

@@ -95,7 +95,7 @@ def _plan(
     from contextlib import ExitStack, nullcontext
     from dataclasses import replace
 
-    from slurm_sns.cli.live import duties, parts, process
+    from slurm_sns.cli.live import duties, parts, process, submissions
     from slurm_sns.policies.registry import specification
     from slurm_sns.scheduler.answers.requests import Answers
     from slurm_sns.scheduler.answers.view import RecentCycles
@@ -111,6 +111,8 @@ def _plan(
     lives = SignOfLife(lambda: parts.status_line(settings.mode, loop.trouble, recent.view))
     ports = counted(parts.ports(settings, stop, lives, turn), counters)
     learner, sign, channel = None, None, ExitStack()
+    told_of = channel.enter_context(submissions.watched(settings.paths.submissions, stop, ports.log))
+    ports = replace(ports, submissions=told_of)
     if found := parts.hub_and_sign(settings, ports.log):
         hub, sign = found
         ports = replace(ports, agents=channel.enter_context(hub))

@@ -60,9 +60,13 @@ class StopSignal:
         """Monotonic seconds, which no change of the system time affects."""
         return time.monotonic()
 
+    def fileno(self) -> int:
+        """A descriptor that is ready to be read once one of the signals has arrived; nobody ever reads it."""
+        return self._woken
+
     def sleep(self, seconds: float) -> None:
         """Wait this long, or until one of the signals arrives."""
-        select.select([self._woken], [], [], max(0.0, seconds))  # never read, so later calls return at once
+        select.select([self], [], [], max(0.0, seconds))
 
 
 def until(stop: StopSignal, lives: Callable[[], None]) -> Callable[[], bool]:

@@ -104,7 +104,7 @@ def next_backlog(
         if claim.start_s > now_s + backfill.window_s:
             beyond.append(claim if claim.start_s < inf else replace(claim, start_s=now_s))
             continue
-        waited_s = now_s - before.could_start.get(job.id, now_s)
+        waited_s = max(0.0, now_s - before.could_start.get(job.id, now_s))  # the clock may have been stepped back
         if claim.start_s <= now_s or waited_s > patience_s:
             could_start[job.id] = now_s - waited_s
         if waited_s <= patience_s:

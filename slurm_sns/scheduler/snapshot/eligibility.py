@@ -35,6 +35,10 @@ KEPT = Reason("its nodes are kept for jobs of Slurm's own that were submitted be
 MOST_WISHES = 64
 
 
+#: More claims than this are told apart in so many steps only, by the times of their submission and of their start. A
+#: user could have hundreds planned by Slurm, and jobs submitted between each two: each pair would be a set of nodes.
+MOST_STEPS = 16
+
 #: So many kinds of jobs have an object each: as many as a slurmctld has jobs.
 MOST_KINDS = 1 << 17
 
@@ -324,21 +328,32 @@ class Eligibility:
         return bits
 
     def claims_ahead(self, job: ObservedJob) -> int:
-        """How many node claims are of pass-through jobs that were submitted no later than this job."""
+        """How many node claims count as ahead of this job: those of pass-through jobs that were submitted no later.
+
+        Where there are many, some more count, to the end of a step.
+        """
         if not self._claims:
             return 0
-        return bisect_right(self._claims, job.submit_s, key=lambda claim: claim[0])
+        return self._to_a_step(bisect_right(self._claims, job.submit_s, key=lambda claim: claim[0]))
+
+    def _to_a_step(self, claims: int) -> int:
+        step = -(-len(self._claims) // MOST_STEPS)
+        return min(len(self._claims), -(-claims // step) * step)
 
     def _kept_from(self, job: ObservedJob, end_s: float) -> int:
-        """The nodes that are kept from this job for pass-through jobs that were submitted no later.
+        """The nodes that are kept from this job for the pass-through jobs ahead of it.
 
-        Jobs share a result when the same claims are ahead of them and equally many claims begin before their end.
+        Jobs share a result when as many claims are ahead of them and as many begin before their end. Where there are
+        many, some claims count that begin a little later, to the end of a step.
         """
-        before = self.claims_ahead(job)
-        key = (before, bisect_left(self._claim_starts_s, end_s))
+        if not self._claims:
+            return 0
+        before, begun = self.claims_ahead(job), self._to_a_step(bisect_left(self._claim_starts_s, end_s))
+        key = (before, begun)
         if key not in self._kept:
+            last_s = self._claim_starts_s[begun - 1] if begun else -inf
             bits = 0
             for _, start_s, nodes in self._claims[:before]:
-                bits |= nodes if start_s < end_s else 0
+                bits |= nodes if start_s <= last_s else 0
             self._kept[key] = bits
         return self._kept[key]

@@ -93,6 +93,16 @@ def test_its_turn_is_over_when_it_could_have_started_and_slurm_did_not_start_it(
     assert planned(situation(busy, now_s=NOW + 60, before=over.backlog)) == [2], "and does not come again"
 
 
+def test_a_clock_that_was_set_back_makes_its_turn_no_longer() -> None:
+    waits = look(OURS_BEHIND, slurms())
+    before = situation(waits, now_s=NOW + HOUR).backlog
+    for second in (0, 10):
+        now = situation(waits, now_s=NOW + second, before=before)
+        assert now.blocked == {2: KEPT}
+        before = now.backlog
+    assert planned(situation(waits, now_s=NOW + 11, before=before)) == [2]
+
+
 def test_while_it_could_not_start_its_turn_does_not_run_out() -> None:
     busy = look(OURS_BEHIND, RUNNING, slurms(), nodes=BUSY)
     assert situation(busy).backlog.could_start == {}

@@ -1,6 +1,7 @@
 """Which nodes a job may use now: the same as asking for each node, for the work of a few sets."""
 
 from dataclasses import replace
+from itertools import product
 from math import inf
 
 import pytest
@@ -11,7 +12,7 @@ from live import NOW, job, look, node
 from slurm_sns.errors import Closed, Infeasible
 from slurm_sns.scheduler.observation import ObservedReservation
 from slurm_sns.scheduler.snapshot.backlog_claims import NodeClaim
-from slurm_sns.scheduler.snapshot.eligibility import KEPT, MOST_WISHES, Eligibility
+from slurm_sns.scheduler.snapshot.eligibility import KEPT, MOST_STEPS, MOST_WISHES, Eligibility
 from slurm_sns.scheduler.snapshot.node_sets import NodeSets
 from slurm_sns.scheduler.snapshot.spreading import NEVER_SPREAD
 from slurm_sns.topology import Topology
@@ -73,6 +74,20 @@ def test_jobs_of_all_different_time_limits_share_their_sets() -> None:
     eligibility = Eligibility(look(nodes=seen), NOW, NEVER_SPREAD, planned)
     allowed = {id(eligibility.of(job(number, walltime_s=60 * number))[1]) for number in range(1, 200)}
     assert len(allowed) == 3
+
+
+def test_however_many_claims_there_are_jobs_share_a_few_sets_and_none_that_counts_is_overlooked() -> None:
+    claims = [NodeClaim(at, frozenset({f"c{at}"}), NOW + 100 * at, inf) for at in range(300)]
+    seen = [node(f"c{at}") for at in range(301)]
+    eligibility = Eligibility(look(nodes=seen), NOW, NEVER_SPREAD, claims)
+    jobs = [job(1, submit_s=3 * at, walltime_s=600 * hours) for at, hours in product(range(100), range(1, 50))]
+    allowed = [eligibility.of(each)[1] for each in jobs]
+    assert len({id(each) for each in allowed}) <= (MOST_STEPS + 1) ** 2
+    step = -(-len(claims) // MOST_STEPS)
+    for each, found in zip(jobs, allowed, strict=True):
+        exact = asked_of_each_node(each, seen, (), claims)
+        assert found <= exact
+        assert len(exact) - len(found) <= 2 * step
 
 
 def test_jobs_that_name_their_partitions_in_another_order_share_their_sets() -> None:
