@@ -26,7 +26,7 @@ import numpy as np
 from pool_a import write_pool
 from profiled_jobs import PARTITION, SETTINGS, observation_of
 
-from slurm_sns.json_text import JsonText
+from slurm_sns.json_text import JsonText, encoded
 from slurm_sns.policies.matching.max_jobs import max_jobs
 from slurm_sns.policies.matching.parameters import MatchingParameters
 from slurm_sns.scheduler.answers.requests import Answers
@@ -126,7 +126,7 @@ def _asking(directory: Path, jobs: int, of: Callable[[dict[str, list[str]]], dic
     replies = {}
     for name, fields in requests.items():
         began = time.perf_counter()
-        replies[name] = JsonText(json.dumps(answers.answer({"command": name, **fields}, 0)))
+        replies[name] = JsonText(encoded(answers.answer({"command": name, **fields}, 0)))
         sys.stderr.write(f"{name} of {jobs} jobs: answer_s {time.perf_counter() - began:.3f}\n")
     with ControlSocket(config.parent / "scheduler.sock", lambda request, _: replies[request["command"]], _anybody()):
         return of(
