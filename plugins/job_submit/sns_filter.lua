@@ -2,9 +2,9 @@
 -- verdict.
 --
 -- It runs inside slurmctld, under its locks, before Slurm limits the length of what users write. So it must be fast: it
--- reads three small files with io.open and nothing else, never waits, and reads no more of a job than the verdict needs
--- (tests/benchmarks/filter.py measures it). Only SlurmUser and root may be able to write in the directories of these
--- files, because a FIFO there would block slurmctld.
+-- reads three small files with io.open, writes a byte into a fourth, never waits, and reads no more of a job than the
+-- verdict needs (tests/benchmarks/filter.py measures it). Only SlurmUser and root may be able to write in the
+-- directories of these files, because a FIFO there would block slurmctld.
 -- Errors are raised. The pcall of the caller turns them into "the job passes as it is" (see job_submit.lua).
 -- luacheck: std min, read globals setfenv loadstring
 -- SPDX-License-Identifier: GPL-2.0-or-later

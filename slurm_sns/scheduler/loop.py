@@ -64,9 +64,6 @@ LEAST_INTERVAL_S = 0.1
 #: Looks have the pace of the call that shows the jobs, during a part of which slurmctld holds its locks (0.05 s with
 #: 10,000 jobs). But a pause is at most this part of heartbeat_timeout_s.
 MOST_OF_TIMEOUT = 0.25
-#: A cycle that a submission makes early comes so many times as far after the one before. So looks take slurmctld a
-#: twentieth of the time then, and no more than half of the time is spent in cycles.
-EARLY_APART = 2
 #: How long before slurmctld's next look at updated jobs a cycle is to end: the next one may take a little longer.
 SPARE_S = 0.1
 
@@ -166,7 +163,7 @@ class Scheduler:
                 took_s = max(0.0, self._ports.clock.now() - started_s)
                 looks_s = self._looks_apart_s(view.situation)
                 pause_s = until_next_s(view.plan, started_s, took_s, max(interval_s, looks_s))
-                least_s = max(took_s, EARLY_APART * looks_s - took_s)
+                least_s = max(took_s, looks_s)
             except SnsError as problem:
                 self._outage.met(str(problem), self._ports.clock.now())
             except Exception as problem:  # noqa: BLE001 - the outermost loop: a defect must not end it

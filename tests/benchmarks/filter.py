@@ -202,6 +202,7 @@ def table(folder: Path, partitions: int, kinds: int) -> FilterTable:
         for number in range(partitions)
     }
     beat = folder / "heartbeat"
+    (folder / "submitted").touch()
     beat.write_text(f"{time.time():.0f}\n")
     heuristics = ("first-fit", "best-fit-memory", "mix-fit", "worse-fit-memory")
     paths = {"heartbeat_path": str(beat), "kill_switch_path": str(folder / "disabled")}

@@ -52,9 +52,12 @@ def test_a_flood_of_submissions_makes_twice_as_many_cycles() -> None:
     assert flood.cycles_s(20)[::2] == [*range(10)]
 
 
-def test_where_looks_must_be_apart_a_submission_waits_for_that() -> None:
-    assert Submitting(0.1).cycles_s(3, least_s=0.5) == [0, 0.5, 1]
+def test_an_early_cycle_keeps_apart_from_those_around_it() -> None:
+    assert Submitting(0.1).cycles_s(3, least_s=0.3) == [0, 0.3, 1]
+    assert Submitting(0.8).cycles_s(3, least_s=0.3) == [0, 1, 2]
+    assert Submitting(0.1).cycles_s(3, least_s=0.5) == [0, 1, 2]
     assert Submitting(0.1).cycles_s(3, least_s=1.5) == [0, 1, 2]
+    assert Submitting(0.1, 0.3).cycles_s(4, took_s=0.2, least_s=0.2) == [0, 0.4, 1, 2]
 
 
 def test_where_nobody_tells_of_submissions_cycles_are_regular() -> None:

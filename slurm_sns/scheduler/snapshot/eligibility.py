@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from heapq import nlargest
 from math import inf
 from operator import attrgetter
 from typing import NamedTuple
@@ -35,8 +36,9 @@ KEPT = Reason("its nodes are kept for jobs of Slurm's own that were submitted be
 MOST_WISHES = 64
 
 
-#: More claims than this are told apart in so many steps only, by the times of their submission and of their start. A
-#: user could have hundreds planned by Slurm, and jobs submitted between each two: each pair would be a set of nodes.
+#: More claims than this are told apart in so many steps only, by the times of their submission and of their start. Half
+#: of the steps end where most time lies between two, the others part them evenly. A user could have hundreds planned by
+#: Slurm, and jobs submitted between each two: each pair would be a set of nodes.
 MOST_STEPS = 16
 
 #: So many kinds of jobs have an object each: as many as a slurmctld has jobs.
@@ -102,6 +104,8 @@ class Eligibility:
         claimed = [each for each in claims if each.end_s > now_s]
         self._claims = [(each.submit_s, each.start_s, self._sets.of_names(each.nodes)) for each in claimed]
         self._claim_starts_s = sorted(start_s for _, start_s, _ in self._claims)
+        self._submit_steps = _steps([submit_s for submit_s, _, _ in self._claims])
+        self._start_steps = _steps(self._claim_starts_s)
         self._topology = observation.topology
         self._parts = self._sets.parts(observation.topology)
         self._limits = PartitionLimits(observation)
@@ -334,11 +338,7 @@ class Eligibility:
         """
         if not self._claims:
             return 0
-        return self._to_a_step(bisect_right(self._claims, job.submit_s, key=lambda claim: claim[0]))
-
-    def _to_a_step(self, claims: int) -> int:
-        step = -(-len(self._claims) // MOST_STEPS)
-        return min(len(self._claims), -(-claims // step) * step)
+        return _to_a_step(self._submit_steps, bisect_right(self._claims, job.submit_s, key=lambda claim: claim[0]))
 
     def _kept_from(self, job: ObservedJob, end_s: float) -> int:
         """The nodes that are kept from this job for the pass-through jobs ahead of it.
@@ -348,7 +348,8 @@ class Eligibility:
         """
         if not self._claims:
             return 0
-        before, begun = self.claims_ahead(job), self._to_a_step(bisect_left(self._claim_starts_s, end_s))
+        before = self.claims_ahead(job)
+        begun = _to_a_step(self._start_steps, bisect_left(self._claim_starts_s, end_s))
         key = (before, begun)
         if key not in self._kept:
             last_s = self._claim_starts_s[begun - 1] if begun else -inf
@@ -357,3 +358,17 @@ class Eligibility:
                 bits |= nodes if start_s <= last_s else 0
             self._kept[key] = bits
         return self._kept[key]
+
+
+def _steps(moments_s: Sequence[float]) -> list[int]:
+    """How many of these moments, in order, the first step has, the first two have, and so on."""
+    count, half = len(moments_s), MOST_STEPS // 2
+    if count <= MOST_STEPS:
+        return [*range(1, count + 1)]
+    widest = nlargest(half, range(1, count), key=lambda at: moments_s[at] - moments_s[at - 1])
+    return sorted({*widest, *(count * part // half for part in range(1, half + 1))})
+
+
+def _to_a_step(steps: Sequence[int], claims: int) -> int:
+    """So many claims, and those of the step that has begun."""
+    return steps[bisect_left(steps, claims)] if claims else 0

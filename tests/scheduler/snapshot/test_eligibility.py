@@ -83,11 +83,20 @@ def test_however_many_claims_there_are_jobs_share_a_few_sets_and_none_that_count
     jobs = [job(1, submit_s=3 * at, walltime_s=600 * hours) for at, hours in product(range(100), range(1, 50))]
     allowed = [eligibility.of(each)[1] for each in jobs]
     assert len({id(each) for each in allowed}) <= (MOST_STEPS + 1) ** 2
-    step = -(-len(claims) // MOST_STEPS)
+    step = len(claims) // (MOST_STEPS // 2) + 1
     for each, found in zip(jobs, allowed, strict=True):
         exact = asked_of_each_node(each, seen, (), claims)
         assert found <= exact
         assert len(exact) - len(found) <= 2 * step
+
+
+def test_a_claim_that_begins_much_later_than_the_others_does_not_count_with_them() -> None:
+    claims = [NodeClaim(at, frozenset({f"c{at}"}), NOW + 60 * at, inf) for at in range(40)]
+    claims.append(NodeClaim(40, frozenset(f"c{at}" for at in range(100)), NOW + 86_400, inf))
+    eligibility = Eligibility(look(nodes=[node(f"c{at}") for at in range(100)]), NOW, NEVER_SPREAD, claims)
+    assert len(eligibility.of(job(1, submit_s=100, walltime_s=7200))[1]) == 60
+    with pytest.raises(Closed, match=KEPT):
+        eligibility.of(job(1, submit_s=100, walltime_s=90_000))
 
 
 def test_jobs_that_name_their_partitions_in_another_order_share_their_sets() -> None:
