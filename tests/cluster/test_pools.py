@@ -66,7 +66,9 @@ def test_a_job_that_waits_on_shows_both_and_its_owner_may_go_back(alike: Cluster
     assert cluster.run(f"squeue -h -r -t PD -j {array} -o %P").split() == ["main,small"] * 2
     # Too large for small, it waits where it is.
     assert (partitions(cluster, large), cluster.job(large).is_gated) == ("main", True)
+    cluster.daemon("stop", "watchdog")  # which may be quicker than the clean stop to free a job
     cluster.daemon("stop", "scheduler")
+    cluster.daemon("start", "watchdog")
     record = cluster.job(waiting).record
     assert record is not None
     assert (partitions(cluster, waiting), record.own_partitions, record.free_why) == ("main", ("main",), "clean-stop")

@@ -214,10 +214,11 @@ class TestFeed:
             return {"next_s": 0}
 
         feed = OverviewFeed(ask, lambda *_: None)
+        before = threading.enumerate()  # that of an earlier test may not have ended yet
         feed.start()
         assert asked.wait(10)
         feed.stop()
-        [thread] = [each for each in threading.enumerate() if each.name == "overview"]
+        [thread] = [each for each in threading.enumerate() if each.name == "overview" and each not in before]
         assert thread.daemon
         answers.set()
         thread.join(10)
