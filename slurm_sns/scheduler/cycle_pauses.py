@@ -22,12 +22,10 @@ class CyclePauses:
         now_s = self._clock.steady()
         due_s, was_early = min(now_s + max(0.0, pause_s), self._due_s), self._due_s < inf
         self._due_s = inf
-        first_s, last_s = now_s + max(0.0, least_s), due_s - max(0.0, least_s)
+        first_s, last_s = now_s + least_s, due_s - least_s
         if self._submissions is not None and not was_early and first_s < last_s:
-            if first_s > now_s:
-                self._clock.sleep(first_s - now_s)
+            self._clock.sleep(least_s)
             if self._submissions.wait(last_s - self._clock.steady()):
                 self._due_s = due_s
                 return
-        left_s = due_s - self._clock.steady()
-        self._clock.sleep(max(0.0, left_s))
+        self._clock.sleep(max(0.0, due_s - self._clock.steady()))

@@ -111,8 +111,8 @@ def _plan(
     lives = SignOfLife(lambda: parts.status_line(settings.mode, loop.trouble, recent.view))
     ports = counted(parts.ports(settings, stop, lives, turn), counters)
     learner, sign, channel = None, None, ExitStack()
-    told_of = channel.enter_context(submissions.watched(settings.paths.submissions, stop, ports.log))
-    ports = replace(ports, submissions=told_of)
+    watched = submissions.watched(settings.paths.submissions, stop, ports.log)
+    ports = replace(ports, submissions=channel.enter_context(watched))
     if found := parts.hub_and_sign(settings, ports.log):
         hub, sign = found
         ports = replace(ports, agents=channel.enter_context(hub))

@@ -1,7 +1,7 @@
 """Tells the scheduler at once that a job was submitted: the submit filter writes a byte to a file that it watches.
 
-A socket could hold slurmctld up, which runs the filter under its locks. A byte in a file of /run does not, whether
-somebody watches it or not. The kernel tells of writes by inotify, for which Python has no module.
+A socket could hold slurmctld up, which runs the filter under its locks. A byte in a file of the run directory does not,
+whether somebody watches it or not. The kernel tells of writes by inotify, for which Python has no module.
 """
 
 import ctypes

@@ -344,10 +344,8 @@ class Eligibility:
         """The nodes that are kept from this job for the pass-through jobs ahead of it.
 
         Jobs share a result when as many claims are ahead of them and as many begin before their end. Where there are
-        many, some claims count that begin a little later, to the end of a step.
+        many, some claims count that begin later, to the end of a step.
         """
-        if not self._claims:
-            return 0
         before = self.claims_ahead(job)
         begun = _to_a_step(self._start_steps, bisect_left(self._claim_starts_s, end_s))
         key = (before, begun)
