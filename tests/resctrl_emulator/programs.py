@@ -126,10 +126,12 @@ class Programs:
 
     def rates(self) -> dict[Program, Rate]:
         """How fast each program runs now; those that have ended are not in it."""
+        self._see_tasks()
         return self._rates(self._running())
 
     def advance(self, seconds: float) -> None:
         """Let so much time pass: nothing changes in the tree meanwhile, but programs may end."""
+        self._see_tasks()
         rest_s = seconds
         while rest_s > 0:
             running = self._running()
@@ -145,9 +147,9 @@ class Programs:
             rest_s -= step_s
             if not rates:
                 break
-        self.show_occupancy()
+        self._show_occupancy()
 
-    def show_occupancy(self) -> None:
+    def _show_occupancy(self) -> None:
         """A program fills the ways that it has, at once."""
         if self._tree.counters is None:
             return
@@ -166,10 +168,12 @@ class Programs:
             for domain, gbps in rate.gbps.items():
                 self._tree.counters.add(group.rmid or 0, domain, gbps * 1e9 * seconds)
 
+    def _see_tasks(self) -> None:
+        """Once for all that is asked at a moment: no access costs more than a look at all tasks."""
+        if self._programs:
+            self._tree.tasks.refresh()
+
     def _running(self) -> dict[Program, Group]:
-        if not self._programs:
-            return {}
-        self._tree.tasks.refresh()
         running = {}
         for program in self._programs:
             groups = (self._tree.tasks.group_of(task_id) for task_id in program.tasks)
