@@ -13,10 +13,12 @@ from typing import Any, TypeVar
 
 from numba import njit
 
+from slurm_sns.policies.placement.copy_propagation import PropagatingCompiler
+
 Function = TypeVar("Function", bound=Callable[..., object])
 
 #: Numpy's arithmetic; nothing is allocated in compiled code, so references need not be counted.
-OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "pipeline_class": PropagatingCompiler}
 
 
 def compiled(function: Function) -> Function:

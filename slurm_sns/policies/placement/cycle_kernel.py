@@ -206,7 +206,7 @@ def go_through(bench: Bench, matches: Matches, queue: Queue, member: int) -> Non
         matches.totals[WHOLE_QUEUE] = is_last
 
 
-@compiled
+@inlined
 def _keep(bench: Bench, matches: Matches, queue: Queue, member: int, job: int) -> tuple[int, int]:
     """Choose nodes to promise to the job whose turn it is, or to withhold for it, as the rules say.
 
@@ -255,7 +255,7 @@ def heuristic_of(problem: Problem, member: int, kind: int) -> int:
     return problem.limits.portfolio[member] if own == NOBODY else own
 
 
-@compiled
+@inlined
 def _match(bench: Bench, node_state: CycleNodes, failures: WalkFailures, heuristic: int, kind: int) -> int:
     """Choose the best of these nodes for the first alternative that fits; return the choice, NOBODY when none fits."""
     kinds, alternatives = node_state.problem.kinds, node_state.problem.alternatives

@@ -200,7 +200,7 @@ def _start_in_order(cluster: Cluster, backfilling: Backfilling, matches: Matches
         head.state[STARTS] += 1
 
 
-@compiled
+@inlined
 def _match(bench: Bench, kind: int) -> int:
     """Choose the nodes of the first choice that fits now; NOBODY if none fits."""
     failures, kinds, alternatives = (
@@ -264,7 +264,7 @@ def _show(node_state: CycleNodes, free: Integers) -> None:
     restart(node_state)
 
 
-@compiled
+@inlined
 def _finds_shadow_time(cluster: Cluster, backfilling: Backfilling, coming: Releases, now_s: int) -> bool:
     """Let running jobs end in `shadow` until the head job finds a place there."""
     expected, head, shadow, room = cluster.expected, backfilling.head, backfilling.shadow, backfilling.room
@@ -311,7 +311,7 @@ def _finds_place(head: HeadJob, shadow: CycleNodes) -> bool:
 # --- jobs that still run at the shadow time
 
 
-@compiled
+@inlined
 def _leave_place(bench: Bench, backfilling: Backfilling, kind: int, choice: int) -> int:
     """Choose nodes for a job that still runs at the shadow time; NOBODY if the head job would find no place then.
 

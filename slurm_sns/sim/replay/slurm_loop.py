@@ -244,7 +244,7 @@ def _end_pass(cluster: Cluster, cycles: Cycles, interval_s: int) -> None:
     dispatch(cluster, cycles, NOBODY, 0, interval_s)
 
 
-@compiled
+@inlined
 def _go_through_queue(cluster: Cluster, planner: Planner, now_s: int) -> None:
     """The main pass."""
     nodes, queue = cluster.bench.node_state, cluster.queue
@@ -295,7 +295,7 @@ def _start(cluster: Cluster, planner: Planner, job: int, first: int, now_s: int)
 # --- backfill
 
 
-@compiled
+@inlined
 def _backfill(cluster: Cluster, planner: Planner, now_s: int) -> None:
     """Start the jobs whose earliest start is now, and book nodes for the others."""
     queue, kinds, state = cluster.queue, cluster.bench.node_state.problem.kinds, planner.state
