@@ -169,7 +169,7 @@ class Programs:
                 self._tree.counters.add(group.rmid or 0, domain, gbps * 1e9 * seconds)
 
     def _see_tasks(self) -> None:
-        """Once for all that is asked at a moment: no access costs more than a look at all tasks."""
+        """Once for each access: to look at all tasks is most of what it costs."""
         if self._programs:
             self._tree.tasks.refresh()
 

@@ -29,8 +29,8 @@ def compiled(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """Write the function's code into its callers, before these are compiled.
 
-    For the few functions that lead to nearly all code: one compiled by itself is optimised, with all that it calls,
-    again at each level. Types are inferred again in each caller, so this would be slower for the others.
+    For functions that lead to much code and have a caller or two: one compiled by itself is optimised, with all that it
+    calls, again at each level. Types are inferred again in each caller, so this would be slower for the others.
     """
     return _cached(function, inline="always", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 

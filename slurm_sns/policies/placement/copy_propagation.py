@@ -1,7 +1,7 @@
 """Numba's compiler, with the propagation of copies that it leaves out.
 
 Numba gives each parameter of an inlined function a variable of its own. Ours are trees of a hundred arrays: at each use
-of such a variable LLVM takes it apart into a thousand words, which took half of the time and memory of a compilation.
+of such a variable LLVM takes it apart into a thousand words, which took up to half of the time of a compilation.
 Pass and compiler are written as numba's documentation says (Customizing the compiler).
 """
 
@@ -19,8 +19,8 @@ from numba.core.untyped_passes import ReconstructSSA
 class PropagateCopies(FunctionPass):
     """Use a variable in place of its copies: those that are assigned once, and from it.
 
-    The code is in static single assignment form. What a phi node joins or assigns is left alone: numba turns that into
-    assignments whose places depend on where the joined variables are assigned.
+    The code is in static single assignment form. What a phi node joins or assigns is left alone: numba assigns a phi
+    node's variable right behind what it joins, so that an exchange of two values in a loop would lose one.
     """
 
     _name = "propagate_copies"
